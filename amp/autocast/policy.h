@@ -8,154 +8,6 @@
 
 namespace lockstep::amp {
 
-/// Every operation. The compiler asks for a new one's row in row_of().
-enum class Op : std::uint8_t {
-  kLinear,
-  kMatmul,
-  kConv,
-  kConvTranspose,
-  kBatchNorm,
-  kRelu,
-  kGelu,
-  kGeluTanh,
-  kTanh,
-  kSigmoid,
-  kAdd,
-  kMul,
-  kScale,
-  kMaxPool,
-  kAveragePool,
-  kGlobalAveragePool,
-  kDropout,
-  kReshape,
-  kSoftmax,
-  kLogSoftmax,
-  kCrossEntropy,
-  kMse,
-  kMean,
-  kSum,
-  // Attention.
-  kScaledDotProductAttention,
-  // Losses made of operations.
-  kNll,
-  kBinaryCrossEntropyWithLogits,
-  kKlDiv,
-  kL1,
-  kSmoothL1,
-  kHuber,
-  kHingeEmbedding,
-  kSoftMargin,
-  kMarginRanking,
-  kTripletMargin,
-  kCosineEmbedding,
-  kPoissonNll,
-  kMultiMargin,
-  kMultilabelMargin,
-  kDice,
-  kBinaryCrossEntropy,
-  // pointwise
-  kNeg,
-  kAbs,
-  kSqrt,
-  kRsqrt,
-  kReciprocal,
-  kExp,
-  kExpm1,
-  kLog,
-  kLog1p,
-  kLog2,
-  kLog10,
-  kSin,
-  kCos,
-  kTan,
-  kSinh,
-  kCosh,
-  kAsin,
-  kAcos,
-  kErf,
-  kSilu,
-  kLeakyRelu,
-  kElu,
-  kSoftplus,
-  kClamp,
-  kPrelu,
-  kSub,
-  kDiv,
-  kPow,
-  kMaximum,
-  kMinimum,
-  kCompare,
-  kWhere,
-  kLerp,
-  kAddcmul,
-  kAddcdiv,
-  kExpand,
-  kSumTo,
-  // Normalisation, embedding, upsampling.
-  kLayerNorm,
-  kRmsNorm,
-  kGroupNorm,
-  kInstanceNorm,
-  kEmbedding,
-  kUpsampleNearest,
-  kUpsampleLinear,
-  kRnnCell,
-  kGruCell,
-  kLstmCell,
-  // Gradients that are operations of their own, so that they can be differentiated.
-  kConvWeightGradient,
-  kMaxPoolGradient,
-  kAveragePoolGradient,
-  kGlobalAveragePoolGradient,
-  kCrossEntropyGradient,
-  kBatchNormStatistics,
-  kSumOverRanks,
-  // Structure.
-  kPermute,
-  kFlip,
-  kCat,
-  kSlice,
-  kIndexSelect,
-  kGather,
-  kScatterAdd,
-  kVar,
-  kMax,
-  kMin,
-  kAmax,
-  kAmin,
-  kArgmax,
-  kArgmin,
-  kStd,
-  kProd,
-  kCumsum,
-  kCumprod,
-  kRecurrence,
-  kLogsumexp,
-  kVectorNorm,
-  kMatrixNorm,
-  kCosineSimilarity,
-  kMm,
-  kBmm,
-  kMv,
-  kVecdot,
-  kAddmm,
-  kAddmv,
-  kAddr,
-  kAddbmm,
-  kBaddbmm,
-  kChainMatmul,
-  kEinsum,
-  kDot,
-  kTensordot,
-  kVdot,
-  kBilinear,
-  kDist,
-  // Transformers.
-  kRotary,
-  kSplitHeads,
-  kJoinHeads,
-};
-
 enum class CastPolicy : std::uint8_t {
   kLowerPrecision,  ///< run in the autocast dtype
   kFloat32,         ///< run in float32
@@ -164,298 +16,173 @@ enum class CastPolicy : std::uint8_t {
   kRefused,         ///< an error under autocast
 };
 
+// Every operation: X(constant, name in the graph and in messages, policy). The policies are PyTorch's CUDA lists;
+// elementwise operations are on none of them.
+#define LOCKSTEP_OPERATIONS(X)                                                          \
+  X(kLinear, "linear", kLowerPrecision)                                                 \
+  X(kMatmul, "matmul", kLowerPrecision)                                                 \
+  X(kConv, "conv", kLowerPrecision)                                                     \
+  X(kConvTranspose, "conv_transpose", kLowerPrecision)                                  \
+  X(kBatchNorm, "batch_norm", kNone)                                                    \
+  X(kRelu, "relu", kNone)                                                               \
+  X(kGelu, "gelu", kNone)                                                               \
+  X(kGeluTanh, "gelu_tanh", kNone)                                                      \
+  X(kTanh, "tanh", kNone)                                                               \
+  X(kSigmoid, "sigmoid", kNone)                                                         \
+  X(kAdd, "add", kPromote)                                                              \
+  X(kMul, "mul", kPromote)                                                              \
+  X(kScale, "scale", kNone)                                                             \
+  X(kMaxPool, "max_pool", kNone)                                                        \
+  X(kAveragePool, "average_pool", kNone)                                                \
+  X(kGlobalAveragePool, "global_average_pool", kNone)                                   \
+  X(kDropout, "dropout", kNone)                                                         \
+  X(kReshape, "reshape", kNone)                                                         \
+  X(kSoftmax, "softmax", kFloat32)                                                      \
+  X(kLogSoftmax, "log_softmax", kFloat32)                                               \
+  X(kCrossEntropy, "cross_entropy", kFloat32)                                           \
+  X(kMse, "mse", kFloat32)                                                              \
+  X(kMean, "mean", kNone)                                                               \
+  X(kSum, "sum", kFloat32)                                                              \
+  /* Attention. */                                                                      \
+  X(kScaledDotProductAttention, "scaled_dot_product_attention", kLowerPrecision)        \
+  /* Losses made of operations. */                                                      \
+  X(kNll, "nll", kFloat32)                                                              \
+  X(kBinaryCrossEntropyWithLogits, "binary_cross_entropy_with_logits", kFloat32)        \
+  X(kKlDiv, "kl_div", kFloat32)                                                         \
+  X(kL1, "l1", kFloat32)                                                                \
+  X(kSmoothL1, "smooth_l1", kFloat32)                                                   \
+  X(kHuber, "huber", kFloat32)                                                          \
+  X(kHingeEmbedding, "hinge_embedding", kFloat32)                                       \
+  X(kSoftMargin, "soft_margin", kFloat32)                                               \
+  X(kMarginRanking, "margin_ranking", kFloat32)                                         \
+  X(kTripletMargin, "triplet_margin", kFloat32)                                         \
+  X(kCosineEmbedding, "cosine_embedding", kFloat32)                                     \
+  X(kPoissonNll, "poisson_nll", kFloat32)                                               \
+  X(kMultiMargin, "multi_margin", kFloat32)                                             \
+  X(kMultilabelMargin, "multilabel_margin", kFloat32)                                   \
+  X(kDice, "dice", kFloat32)                                                            \
+  X(kBinaryCrossEntropy, "binary_cross_entropy", kRefused)                              \
+  /* pointwise */                                                                       \
+  X(kNeg, "neg", kNone)                                                                 \
+  X(kAbs, "abs", kNone)                                                                 \
+  X(kSqrt, "sqrt", kNone)                                                               \
+  X(kRsqrt, "rsqrt", kFloat32)                                                          \
+  X(kReciprocal, "reciprocal", kFloat32)                                                \
+  X(kExp, "exp", kFloat32)                                                              \
+  X(kExpm1, "expm1", kFloat32)                                                          \
+  X(kLog, "log", kFloat32)                                                              \
+  X(kLog1p, "log1p", kFloat32)                                                          \
+  X(kLog2, "log2", kFloat32)                                                            \
+  X(kLog10, "log10", kFloat32)                                                          \
+  X(kSin, "sin", kNone)                                                                 \
+  X(kCos, "cos", kNone)                                                                 \
+  X(kTan, "tan", kFloat32)                                                              \
+  X(kSinh, "sinh", kFloat32)                                                            \
+  X(kCosh, "cosh", kFloat32)                                                            \
+  X(kAsin, "asin", kFloat32)                                                            \
+  X(kAcos, "acos", kFloat32)                                                            \
+  X(kErf, "erf", kNone)                                                                 \
+  X(kSilu, "silu", kNone)                                                               \
+  X(kLeakyRelu, "leaky_relu", kNone)                                                    \
+  X(kElu, "elu", kNone)                                                                 \
+  X(kSoftplus, "softplus", kFloat32)                                                    \
+  X(kClamp, "clamp", kNone)                                                             \
+  X(kPrelu, "prelu", kLowerPrecision)                                                   \
+  X(kSub, "sub", kPromote)                                                              \
+  X(kDiv, "div", kPromote)                                                              \
+  X(kPow, "pow", kFloat32)                                                              \
+  X(kMaximum, "maximum", kPromote)                                                      \
+  X(kMinimum, "minimum", kPromote)                                                      \
+  X(kCompare, "compare", kPromote)                                                      \
+  X(kWhere, "where", kPromote)                                                          \
+  X(kLerp, "lerp", kPromote)                                                            \
+  X(kAddcmul, "addcmul", kPromote)                                                      \
+  X(kAddcdiv, "addcdiv", kPromote)                                                      \
+  X(kExpand, "expand", kNone)                                                           \
+  X(kSumTo, "sum_to", kNone)                                                            \
+  /* Normalisation, embedding, upsampling. */                                           \
+  X(kLayerNorm, "layer_norm", kFloat32)                                                 \
+  X(kRmsNorm, "rms_norm", kFloat32)                                                     \
+  X(kGroupNorm, "group_norm", kFloat32)                                                 \
+  X(kInstanceNorm, "instance_norm", kNone)                                              \
+  X(kEmbedding, "embedding", kNone)                                                     \
+  X(kUpsampleNearest, "upsample_nearest", kFloat32)                                     \
+  X(kUpsampleLinear, "upsample_linear", kFloat32)                                       \
+  X(kRnnCell, "rnn_cell", kLowerPrecision)                                              \
+  X(kGruCell, "gru_cell", kLowerPrecision)                                              \
+  X(kLstmCell, "lstm_cell", kLowerPrecision)                                            \
+  /* Gradients that are operations of their own, so that they can be differentiated. */ \
+  X(kConvWeightGradient, "conv_weight_gradient", kLowerPrecision)                       \
+  X(kMaxPoolGradient, "max_pool_gradient", kNone)                                       \
+  X(kAveragePoolGradient, "average_pool_gradient", kNone)                               \
+  X(kGlobalAveragePoolGradient, "global_average_pool_gradient", kNone)                  \
+  X(kCrossEntropyGradient, "cross_entropy_gradient", kNone)                             \
+  X(kBatchNormStatistics, "batch_norm_statistics", kNone)                               \
+  X(kSumOverRanks, "sum_over_ranks", kNone)                                             \
+  /* Structure. */                                                                      \
+  X(kPermute, "permute", kNone)                                                         \
+  X(kFlip, "flip", kNone)                                                               \
+  X(kCat, "cat", kPromote)                                                              \
+  X(kSlice, "slice", kNone)                                                             \
+  X(kIndexSelect, "index_select", kNone)                                                \
+  X(kGather, "gather", kNone)                                                           \
+  X(kScatterAdd, "scatter_add", kPromote)                                               \
+  X(kVar, "var", kNone)                                                                 \
+  X(kMax, "max", kNone)                                                                 \
+  X(kMin, "min", kNone)                                                                 \
+  X(kAmax, "amax", kNone)                                                               \
+  X(kAmin, "amin", kNone)                                                               \
+  X(kArgmax, "argmax", kNone)                                                           \
+  X(kArgmin, "argmin", kNone)                                                           \
+  X(kStd, "std", kNone)                                                                 \
+  X(kProd, "prod", kFloat32)                                                            \
+  X(kCumsum, "cumsum", kFloat32)                                                        \
+  X(kCumprod, "cumprod", kFloat32)                                                      \
+  X(kRecurrence, "recurrence", kNone)                                                   \
+  X(kLogsumexp, "logsumexp", kFloat32)                                                  \
+  X(kVectorNorm, "vector_norm", kFloat32)                                               \
+  X(kMatrixNorm, "matrix_norm", kFloat32)                                               \
+  X(kCosineSimilarity, "cosine_similarity", kFloat32)                                   \
+  X(kMm, "mm", kLowerPrecision)                                                         \
+  X(kBmm, "bmm", kLowerPrecision)                                                       \
+  X(kMv, "mv", kLowerPrecision)                                                         \
+  X(kVecdot, "vecdot", kLowerPrecision)                                                 \
+  X(kAddmm, "addmm", kLowerPrecision)                                                   \
+  X(kAddmv, "addmv", kLowerPrecision)                                                   \
+  X(kAddr, "addr", kLowerPrecision)                                                     \
+  X(kAddbmm, "addbmm", kLowerPrecision)                                                 \
+  X(kBaddbmm, "baddbmm", kLowerPrecision)                                               \
+  X(kChainMatmul, "chain_matmul", kLowerPrecision)                                      \
+  X(kEinsum, "einsum", kLowerPrecision)                                                 \
+  X(kDot, "dot", kPromote)                                                              \
+  X(kTensordot, "tensordot", kPromote)                                                  \
+  X(kVdot, "vdot", kPromote)                                                            \
+  X(kBilinear, "bilinear", kPromote)                                                    \
+  X(kDist, "dist", kFloat32)                                                            \
+  /* Transformers. */                                                                   \
+  X(kRotary, "rotary", kNone)                                                           \
+  X(kSplitHeads, "split_heads", kNone)                                                  \
+  X(kJoinHeads, "join_heads", kNone)
+
+#define LOCKSTEP_CONSTANT(constant, name, policy) constant,
+enum class Op : std::uint8_t { LOCKSTEP_OPERATIONS(LOCKSTEP_CONSTANT) };
+#undef LOCKSTEP_CONSTANT
+
 /// An operation in the policy table.
 struct OpRow {
-  std::string_view name;  ///< in the graph and in messages
-  CastPolicy policy;      ///< PyTorch's CUDA lists; elementwise operations are on none of them
+  std::string_view name;
+  CastPolicy policy;
 };
 
 inline OpRow row_of(Op op) {
-  switch (op) {  // no default: a new operation without a row does not compile
-    case Op::kLinear:
-      return {"linear", CastPolicy::kLowerPrecision};
-    case Op::kMatmul:
-      return {"matmul", CastPolicy::kLowerPrecision};
-    case Op::kConv:
-      return {"conv", CastPolicy::kLowerPrecision};
-    case Op::kConvTranspose:
-      return {"conv_transpose", CastPolicy::kLowerPrecision};
-    case Op::kBatchNorm:
-      return {"batch_norm", CastPolicy::kNone};
-    case Op::kRelu:
-      return {"relu", CastPolicy::kNone};
-    case Op::kGelu:
-      return {"gelu", CastPolicy::kNone};
-    case Op::kGeluTanh:
-      return {"gelu_tanh", CastPolicy::kNone};
-    case Op::kTanh:
-      return {"tanh", CastPolicy::kNone};
-    case Op::kSigmoid:
-      return {"sigmoid", CastPolicy::kNone};
-    case Op::kAdd:
-      return {"add", CastPolicy::kPromote};
-    case Op::kMul:
-      return {"mul", CastPolicy::kPromote};
-    case Op::kScale:
-      return {"scale", CastPolicy::kNone};
-    case Op::kMaxPool:
-      return {"max_pool", CastPolicy::kNone};
-    case Op::kAveragePool:
-      return {"average_pool", CastPolicy::kNone};
-    case Op::kGlobalAveragePool:
-      return {"global_average_pool", CastPolicy::kNone};
-    case Op::kDropout:
-      return {"dropout", CastPolicy::kNone};
-    case Op::kReshape:
-      return {"reshape", CastPolicy::kNone};
-    case Op::kSoftmax:
-      return {"softmax", CastPolicy::kFloat32};
-    case Op::kLogSoftmax:
-      return {"log_softmax", CastPolicy::kFloat32};
-    case Op::kCrossEntropy:
-      return {"cross_entropy", CastPolicy::kFloat32};
-    case Op::kMse:
-      return {"mse", CastPolicy::kFloat32};
-    case Op::kMean:
-      return {"mean", CastPolicy::kNone};
-    // Attention.
-    case Op::kScaledDotProductAttention:
-      return {"scaled_dot_product_attention", CastPolicy::kLowerPrecision};
-    // Losses made of operations.
-    case Op::kNll:
-      return {"nll", CastPolicy::kFloat32};
-    case Op::kBinaryCrossEntropyWithLogits:
-      return {"binary_cross_entropy_with_logits", CastPolicy::kFloat32};
-    case Op::kKlDiv:
-      return {"kl_div", CastPolicy::kFloat32};
-    case Op::kL1:
-      return {"l1", CastPolicy::kFloat32};
-    case Op::kSmoothL1:
-      return {"smooth_l1", CastPolicy::kFloat32};
-    case Op::kHuber:
-      return {"huber", CastPolicy::kFloat32};
-    case Op::kHingeEmbedding:
-      return {"hinge_embedding", CastPolicy::kFloat32};
-    case Op::kSoftMargin:
-      return {"soft_margin", CastPolicy::kFloat32};
-    case Op::kMarginRanking:
-      return {"margin_ranking", CastPolicy::kFloat32};
-    case Op::kTripletMargin:
-      return {"triplet_margin", CastPolicy::kFloat32};
-    case Op::kCosineEmbedding:
-      return {"cosine_embedding", CastPolicy::kFloat32};
-    case Op::kPoissonNll:
-      return {"poisson_nll", CastPolicy::kFloat32};
-    case Op::kMultiMargin:
-      return {"multi_margin", CastPolicy::kFloat32};
-    case Op::kMultilabelMargin:
-      return {"multilabel_margin", CastPolicy::kFloat32};
-    case Op::kDice:
-      return {"dice", CastPolicy::kFloat32};
-    case Op::kBinaryCrossEntropy:
-      return {"binary_cross_entropy", CastPolicy::kRefused};
-    case Op::kSum:
-      return {"sum", CastPolicy::kFloat32};
-    // pointwise
-    case Op::kNeg:
-      return {"neg", CastPolicy::kNone};
-    case Op::kAbs:
-      return {"abs", CastPolicy::kNone};
-    case Op::kSqrt:
-      return {"sqrt", CastPolicy::kNone};
-    case Op::kRsqrt:
-      return {"rsqrt", CastPolicy::kFloat32};
-    case Op::kReciprocal:
-      return {"reciprocal", CastPolicy::kFloat32};
-    case Op::kExp:
-      return {"exp", CastPolicy::kFloat32};
-    case Op::kExpm1:
-      return {"expm1", CastPolicy::kFloat32};
-    case Op::kLog:
-      return {"log", CastPolicy::kFloat32};
-    case Op::kLog1p:
-      return {"log1p", CastPolicy::kFloat32};
-    case Op::kLog2:
-      return {"log2", CastPolicy::kFloat32};
-    case Op::kLog10:
-      return {"log10", CastPolicy::kFloat32};
-    case Op::kSin:
-      return {"sin", CastPolicy::kNone};
-    case Op::kCos:
-      return {"cos", CastPolicy::kNone};
-    case Op::kTan:
-      return {"tan", CastPolicy::kFloat32};
-    case Op::kSinh:
-      return {"sinh", CastPolicy::kFloat32};
-    case Op::kCosh:
-      return {"cosh", CastPolicy::kFloat32};
-    case Op::kAsin:
-      return {"asin", CastPolicy::kFloat32};
-    case Op::kAcos:
-      return {"acos", CastPolicy::kFloat32};
-    case Op::kErf:
-      return {"erf", CastPolicy::kNone};
-    case Op::kSilu:
-      return {"silu", CastPolicy::kNone};
-    case Op::kLeakyRelu:
-      return {"leaky_relu", CastPolicy::kNone};
-    case Op::kElu:
-      return {"elu", CastPolicy::kNone};
-    case Op::kSoftplus:
-      return {"softplus", CastPolicy::kFloat32};
-    case Op::kClamp:
-      return {"clamp", CastPolicy::kNone};
-    case Op::kPrelu:
-      return {"prelu", CastPolicy::kLowerPrecision};
-    case Op::kSub:
-      return {"sub", CastPolicy::kPromote};
-    case Op::kDiv:
-      return {"div", CastPolicy::kPromote};
-    case Op::kPow:
-      return {"pow", CastPolicy::kFloat32};
-    case Op::kMaximum:
-      return {"maximum", CastPolicy::kPromote};
-    case Op::kMinimum:
-      return {"minimum", CastPolicy::kPromote};
-    case Op::kCompare:
-      return {"compare", CastPolicy::kPromote};
-    case Op::kWhere:
-      return {"where", CastPolicy::kPromote};
-    case Op::kLerp:
-      return {"lerp", CastPolicy::kPromote};
-    case Op::kAddcmul:
-      return {"addcmul", CastPolicy::kPromote};
-    case Op::kAddcdiv:
-      return {"addcdiv", CastPolicy::kPromote};
-    case Op::kExpand:
-      return {"expand", CastPolicy::kNone};
-    case Op::kSumTo:
-      return {"sum_to", CastPolicy::kNone};
-    // Normalisation, embedding, upsampling.
-    case Op::kLayerNorm:
-      return {"layer_norm", CastPolicy::kFloat32};
-    case Op::kRmsNorm:
-      return {"rms_norm", CastPolicy::kFloat32};
-    case Op::kGroupNorm:
-      return {"group_norm", CastPolicy::kFloat32};
-    case Op::kInstanceNorm:
-      return {"instance_norm", CastPolicy::kNone};
-    case Op::kEmbedding:
-      return {"embedding", CastPolicy::kNone};
-    case Op::kUpsampleNearest:
-      return {"upsample_nearest", CastPolicy::kFloat32};
-    case Op::kUpsampleLinear:
-      return {"upsample_linear", CastPolicy::kFloat32};
-    case Op::kRnnCell:
-      return {"rnn_cell", CastPolicy::kLowerPrecision};
-    case Op::kGruCell:
-      return {"gru_cell", CastPolicy::kLowerPrecision};
-    case Op::kLstmCell:
-      return {"lstm_cell", CastPolicy::kLowerPrecision};
-    // Gradients that are operations of their own.
-    case Op::kConvWeightGradient:
-      return {"conv_weight_gradient", CastPolicy::kLowerPrecision};
-    case Op::kMaxPoolGradient:
-      return {"max_pool_gradient", CastPolicy::kNone};
-    case Op::kAveragePoolGradient:
-      return {"average_pool_gradient", CastPolicy::kNone};
-    case Op::kGlobalAveragePoolGradient:
-      return {"global_average_pool_gradient", CastPolicy::kNone};
-    case Op::kCrossEntropyGradient:
-      return {"cross_entropy_gradient", CastPolicy::kNone};
-    case Op::kBatchNormStatistics:
-      return {"batch_norm_statistics", CastPolicy::kNone};
-    case Op::kSumOverRanks:
-      return {"sum_over_ranks", CastPolicy::kNone};
-    // Structure.
-    case Op::kPermute:
-      return {"permute", CastPolicy::kNone};
-    case Op::kFlip:
-      return {"flip", CastPolicy::kNone};
-    case Op::kCat:
-      return {"cat", CastPolicy::kPromote};
-    case Op::kSlice:
-      return {"slice", CastPolicy::kNone};
-    case Op::kIndexSelect:
-      return {"index_select", CastPolicy::kNone};
-    case Op::kGather:
-      return {"gather", CastPolicy::kNone};
-    case Op::kScatterAdd:
-      return {"scatter_add", CastPolicy::kPromote};
-    case Op::kVar:
-      return {"var", CastPolicy::kNone};
-    case Op::kMax:
-      return {"max", CastPolicy::kNone};
-    case Op::kMin:
-      return {"min", CastPolicy::kNone};
-    case Op::kAmax:
-      return {"amax", CastPolicy::kNone};
-    case Op::kAmin:
-      return {"amin", CastPolicy::kNone};
-    case Op::kArgmax:
-      return {"argmax", CastPolicy::kNone};
-    case Op::kArgmin:
-      return {"argmin", CastPolicy::kNone};
-    case Op::kStd:
-      return {"std", CastPolicy::kNone};
-    case Op::kProd:
-      return {"prod", CastPolicy::kFloat32};
-    case Op::kCumsum:
-      return {"cumsum", CastPolicy::kFloat32};
-    case Op::kCumprod:
-      return {"cumprod", CastPolicy::kFloat32};
-    case Op::kRecurrence:
-      return {"recurrence", CastPolicy::kNone};
-    case Op::kLogsumexp:
-      return {"logsumexp", CastPolicy::kFloat32};
-    case Op::kVectorNorm:
-      return {"vector_norm", CastPolicy::kFloat32};
-    case Op::kMatrixNorm:
-      return {"matrix_norm", CastPolicy::kFloat32};
-    case Op::kCosineSimilarity:
-      return {"cosine_similarity", CastPolicy::kFloat32};
-    case Op::kMm:
-      return {"mm", CastPolicy::kLowerPrecision};
-    case Op::kBmm:
-      return {"bmm", CastPolicy::kLowerPrecision};
-    case Op::kMv:
-      return {"mv", CastPolicy::kLowerPrecision};
-    case Op::kVecdot:
-      return {"vecdot", CastPolicy::kLowerPrecision};
-    case Op::kAddmm:
-      return {"addmm", CastPolicy::kLowerPrecision};
-    case Op::kAddmv:
-      return {"addmv", CastPolicy::kLowerPrecision};
-    case Op::kAddr:
-      return {"addr", CastPolicy::kLowerPrecision};
-    case Op::kAddbmm:
-      return {"addbmm", CastPolicy::kLowerPrecision};
-    case Op::kBaddbmm:
-      return {"baddbmm", CastPolicy::kLowerPrecision};
-    case Op::kChainMatmul:
-      return {"chain_matmul", CastPolicy::kLowerPrecision};
-    case Op::kEinsum:
-      return {"einsum", CastPolicy::kLowerPrecision};
-    case Op::kDot:
-      return {"dot", CastPolicy::kPromote};
-    case Op::kTensordot:
-      return {"tensordot", CastPolicy::kPromote};
-    case Op::kVdot:
-      return {"vdot", CastPolicy::kPromote};
-    case Op::kBilinear:
-      return {"bilinear", CastPolicy::kPromote};
-    case Op::kDist:
-      return {"dist", CastPolicy::kFloat32};
-    // Transformers.
-    case Op::kRotary:
-      return {"rotary", CastPolicy::kNone};
-    case Op::kSplitHeads:
-      return {"split_heads", CastPolicy::kNone};
-    case Op::kJoinHeads:
-      return {"join_heads", CastPolicy::kNone};
-  }
+#define LOCKSTEP_ROW(constant, name, policy) \
+  case Op::constant:                         \
+    return {name, CastPolicy::policy};
+  switch (op) { LOCKSTEP_OPERATIONS(LOCKSTEP_ROW) }
+#undef LOCKSTEP_ROW
   throw UsageError("an operation without a row in the policy table");
 }
+#undef LOCKSTEP_OPERATIONS
 
 inline CastPolicy policy_of(Op op) { return row_of(op).policy; }
 inline std::string_view name_of(Op op) { return row_of(op).name; }

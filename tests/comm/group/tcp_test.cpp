@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks without MPI as threads of one process: what they send each other, and how they find each other.
+// Ranks without MPI as threads of one process: what they send each other, and the addresses at which they meet.
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <future>
-#include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -17,68 +18,13 @@
 #include "comm/group/tcp/rendezvous.h"
 #include "comm/group/tcp/tcp_transport.h"
 #include "runtime/base/error.h"
+#include "tests/comm/group/tcp_fixture.h"
 
 namespace lockstep::comm {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-constexpr auto kTcpSoon = 60s;  // far beyond what is needed
-constexpr auto kPatience = 5s;  // what a test waits for, and other processes answer within on a busy machine
-
-Socket::Clock::time_point tcp_soon() { return Socket::Clock::now() + kTcpSoon; }
-
-/// A port that is held, as torchrun's agent holds MASTER_PORT.
-class Store {
- public:
-  Store() : socket_(listen_at(0, true)) {}
-  std::string port() const { return std::to_string(socket_.port()); }
-
- private:
-  Socket socket_;
-};
-
-class Tcp : public testing::Test {
- protected:
-  Tcp() {
-    variables({{"MASTER_ADDR", "localhost"}, {"MASTER_PORT", store_.port()}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
-  }
-  ~Tcp() override {
-    for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE", "LOCKSTEP_MASTER_PORT",
-                             "LOCKSTEP_SECRET", "TORCHELASTIC_RUN_ID", "GROUP_WORLD_SIZE", "TORCHELASTIC_ERROR_FILE"}) {
-      unsetenv(name);
-    }
-  }
-  static void variables(const std::map<std::string, std::string>& values) {
-    for (const auto& [name, value] : values) setenv(name.c_str(), value.c_str(), 1);
-  }
-  static LaunchEnvironment environment(int rank, int size) {
-    return {LaunchEnvironment::Launcher::kTorchrun, rank, size, rank, size};
-  }
-  static std::shared_ptr<TcpMembership> join(int rank, int size, std::chrono::milliseconds timeout = kTcpSoon) {
-    return std::make_shared<TcpMembership>(environment(rank, size), CommunicatorOptions{.timeout = timeout});
-  }
-  /// At the first free one of the ports of a run.
-  Socket listen_first() const {
-    Socket listener;
-    for (int port = std::stoi(store_.port()) + 1; !listener; ++port) {
-      listener = listen_at(static_cast<std::uint16_t>(port), true);
-    }
-    return listener;
-  }
-  /// Calls f(membership) as every rank.
-  template <class F>
-  static void as_ranks(int size, F f, std::chrono::milliseconds timeout = kTcpSoon) {
-    std::vector<std::future<void>> ranks;
-    for (int rank = 0; rank < size; ++rank) {
-      ranks.push_back(std::async(std::launch::async, [=] { f(join(rank, size, timeout)); }));
-    }
-    for (std::future<void>& rank : ranks) rank.get();
-  }
-
-  Store store_;
-};
 
 TEST_F(Tcp, ManyPiecesInManyChannelsAtOnce) {
   as_ranks(3, [](const std::shared_ptr<TcpMembership>& membership) {
@@ -212,127 +158,6 @@ TEST_F(Tcp, RanksOfANamedRunMeetWhateverTheirJobs) {
     }));
   }
   for (std::future<void>& rank : ranks) rank.get();
-}
-
-/// The hub of a run beside.
-class OtherHub {
- public:
-  OtherHub(Socket listener, const Hello& hello, const RunKey& key)
-      : OtherHub(connected_pair(), std::move(listener), hello, key) {}
-
- private:
-  OtherHub(std::pair<Socket, Socket> ends, Socket listener, const Hello& hello, const RunKey& key)
-      : rank0_(std::move(ends.second)), hub_(std::move(listener), std::move(ends.first), hello, key, kTcpSoon) {}
-  Socket rank0_;
-  TcpHub hub_;
-};
-
-Hello rank0_of(int size, const std::string& job_hash) {
-  Hello hello;
-  hello.size = size;
-  hello.job_hash = ShortText::of(job_hash);
-  return hello;
-}
-
-/// What rank 1 of 2 ends with.
-template <class Kind>
-std::string error_of_rank1(const LaunchEnvironment& environment, std::chrono::milliseconds timeout) {
-  try {
-    TcpMembership(environment, {.timeout = timeout, .job_hash = "b"});
-  } catch (const Kind& error) {
-    return error.what();
-  }
-  return "met";
-}
-
-TEST_F(Tcp, AHubOfAnotherSizeEndsTheSearchWhereThereIsOnePortOnly) {
-  Socket listener = listen_at(0, true);
-  variables({{"LOCKSTEP_MASTER_PORT", std::to_string(listener.port())}});
-  const TcpRendezvous where = TcpRendezvous::from_environment(environment(1, 2));
-  const OtherHub other(std::move(listener), rank0_of(3, "b"), where.key);
-  EXPECT_EQ(error_of_rank1<EnvironmentError>(environment(1, 2), kTcpSoon),
-            "rank 0 refuses rank 1: it was told of 2 ranks, rank 0 of 3");
-}
-
-TEST_F(Tcp, HubsOfOtherSizesAndJobsAreNamedWhenPatienceEnds) {
-  const TcpRendezvous where = TcpRendezvous::from_environment(environment(1, 2));
-  const OtherHub job(listen_first(), rank0_of(2, "a"), where.key);
-  EXPECT_THAT(error_of_rank1<PeerError>(environment(1, 2), kPatience),
-              HasSubstr("other settings than rank 0: b, rank 0 a"));
-  const OtherHub size(listen_first(), rank0_of(3, "b"), where.key);
-  EXPECT_THAT(error_of_rank1<EnvironmentError>(environment(1, 2), kPatience),
-              HasSubstr("told of 2 ranks, rank 0 of 3"));
-}
-
-/// Somebody who has come.
-Socket caller_of(const Socket& listener) {
-  Socket caller;
-  for (const auto end = tcp_soon(); !caller && Socket::Clock::now() < end; std::this_thread::sleep_for(1ms)) {
-    caller = listener.accept();
-  }
-  return caller;
-}
-
-TEST_F(Tcp, AHubThatRefusesIsPassedBy) {
-  const Socket listener = listen_first();
-  const auto meet = [](int rank) { TcpTransport(join(rank, 2)).meet({.kind = OperationKind::kBarrier}); };
-  std::future<void> rank1 = std::async(std::launch::async, meet, 1);
-  {
-    const Socket caller = caller_of(listener);
-    const Greeting greeting;
-    const Welcome refusal{.answer = Welcome::Answer::kRefused};
-    Hello hello;
-    EXPECT_TRUE(caller.send_all(&greeting, sizeof greeting, tcp_soon()));
-    EXPECT_TRUE(caller.receive_all(&hello, sizeof hello, tcp_soon()));
-    EXPECT_TRUE(caller.send_all(&refusal, sizeof refusal, tcp_soon()));
-    // It has heard it and goes on.
-    caller_of(listener);
-  }
-  meet(0);
-  rank1.get();
-}
-
-TEST_F(Tcp, AHubOfAnotherVersionIsNamed) {
-  const Socket listener = listen_at(0, true);
-  variables({{"LOCKSTEP_MASTER_PORT", std::to_string(listener.port())}});
-  std::future<std::string> error =
-      std::async(std::launch::async, [] { return error_of_rank1<EnvironmentError>(environment(1, 2), kTcpSoon); });
-  const Socket caller = caller_of(listener);
-  Greeting greeting;
-  ++greeting.version;
-  caller.send(&greeting, sizeof greeting);
-  EXPECT_THAT(error.get(), HasSubstr("another version of lockstep"));
-}
-
-TEST_F(Tcp, AHubWithoutTheSecretGetsNoRank) {
-  const TcpRendezvous without = TcpRendezvous::from_environment(environment(0, 2));
-  const OtherHub other(listen_first(), rank0_of(2, ""), without.key);
-  variables({{"LOCKSTEP_SECRET", "known to the ranks"}});
-  as_ranks(2, [](const std::shared_ptr<TcpMembership>& membership) {
-    TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
-  });
-}
-
-// It welcomes everybody.
-TEST_F(Tcp, AWelcomeWithoutProofIsNone) {
-  const Socket listener = listen_at(0, true);
-  variables({{"LOCKSTEP_MASTER_PORT", std::to_string(listener.port())}});
-  std::atomic<bool> done = false;
-  std::thread welcoming([&] {
-    while (!done) {
-      std::this_thread::sleep_for(1ms);
-      const Socket caller = listener.accept();
-      if (!caller) continue;
-      const Greeting greeting;
-      const Welcome welcome;
-      Hello hello;
-      if (!caller.send_all(&greeting, sizeof greeting, tcp_soon())) continue;
-      if (caller.receive_all(&hello, sizeof hello, tcp_soon())) caller.send_all(&welcome, sizeof welcome, tcp_soon());
-    }
-  });
-  EXPECT_THAT(error_of_rank1<PeerError>(environment(1, 2), kPatience), HasSubstr("not rank 0 of a run"));
-  done = true;
-  welcoming.join();
 }
 
 TEST_F(Tcp, ARunHasTheKeyOfItsSecretAndOfTorchrunsFolder) {

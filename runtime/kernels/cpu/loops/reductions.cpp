@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include LOCKSTEP_ISA_HEADER
+#include "runtime/kernels/cpu/loops/dim_extremes.inl.h"
 #include "runtime/kernels/cpu/loops/dim_reductions.inl.h"
 #include "runtime/kernels/cpu/loops/families.h"
 #include "runtime/kernels/cpu/loops/reductions.inl.h"

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a rank without MPI finds the hub of its run among others.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "comm/group/tcp/rendezvous.h"
+#include "comm/group/tcp/tcp_transport.h"
+#include "runtime/base/error.h"
+#include "tests/comm/group/tcp_fixture.h"
+
+namespace lockstep::comm {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+/// The hub of a run beside.
+class OtherHub {
+ public:
+  OtherHub(Socket listener, const Hello& hello, const RunKey& key)
+      : OtherHub(connected_pair(), std::move(listener), hello, key) {}
+
+ private:
+  OtherHub(std::pair<Socket, Socket> ends, Socket listener, const Hello& hello, const RunKey& key)
+      : rank0_(std::move(ends.second)), hub_(std::move(listener), std::move(ends.first), hello, key, kTcpSoon) {}
+  Socket rank0_;
+  TcpHub hub_;
+};
+
+Hello rank0_of(int size, const std::string& job_hash) {
+  Hello hello;
+  hello.size = size;
+  hello.job_hash = ShortText::of(job_hash);
+  return hello;
+}
+
+/// What rank 1 of 2 ends with.
+template <class Kind>
+std::string error_of_rank1(const LaunchEnvironment& environment, std::chrono::milliseconds timeout) {
+  try {
+    TcpMembership(environment, {.timeout = timeout, .job_hash = "b"});
+  } catch (const Kind& error) {
+    return error.what();
+  }
+  return "met";
+}
+
+TEST_F(Tcp, AHubOfAnotherSizeEndsTheSearchWhereThereIsOnePortOnly) {
+  Socket listener = listen_at(0, true);
+  variables({{"LOCKSTEP_MASTER_PORT", std::to_string(listener.port())}});
+  const TcpRendezvous where = TcpRendezvous::from_environment(environment(1, 2));
+  const OtherHub other(std::move(listener), rank0_of(3, "b"), where.key);
+  EXPECT_EQ(error_of_rank1<EnvironmentError>(environment(1, 2), kTcpSoon),
+            "rank 0 refuses rank 1: it was told of 2 ranks, rank 0 of 3");
+}
+
+TEST_F(Tcp, HubsOfOtherSizesAndJobsAreNamedWhenPatienceEnds) {
+  const TcpRendezvous where = TcpRendezvous::from_environment(environment(1, 2));
+  const OtherHub job(listen_first(), rank0_of(2, "a"), where.key);
+  EXPECT_THAT(error_of_rank1<PeerError>(environment(1, 2), kPatience),
+              HasSubstr("other settings than rank 0: b, rank 0 a"));
+  const OtherHub size(listen_first(), rank0_of(3, "b"), where.key);
+  EXPECT_THAT(error_of_rank1<EnvironmentError>(environment(1, 2), kPatience),
+              HasSubstr("told of 2 ranks, rank 0 of 3"));
+}
+
+/// Somebody who has come.
+Socket caller_of(const Socket& listener) {
+  Socket caller;
+  for (const auto end = tcp_soon(); !caller && Socket::Clock::now() < end; std::this_thread::sleep_for(1ms)) {
+    caller = listener.accept();
+  }
+  return caller;
+}
+
+TEST_F(Tcp, AHubThatRefusesIsPassedBy) {
+  const Socket listener = listen_first();
+  const auto meet = [](int rank) { TcpTransport(join(rank, 2)).meet({.kind = OperationKind::kBarrier}); };
+  std::future<void> rank1 = std::async(std::launch::async, meet, 1);
+  {
+    const Socket caller = caller_of(listener);
+    const Greeting greeting;
+    const Welcome refusal{.answer = Welcome::Answer::kRefused};
+    Hello hello;
+    EXPECT_TRUE(caller.send_all(&greeting, sizeof greeting, tcp_soon()));
+    EXPECT_TRUE(caller.receive_all(&hello, sizeof hello, tcp_soon()));
+    EXPECT_TRUE(caller.send_all(&refusal, sizeof refusal, tcp_soon()));
+    // It has heard it and goes on.
+    caller_of(listener);
+  }
+  meet(0);
+  rank1.get();
+}
+
+TEST_F(Tcp, AHubOfAnotherVersionIsNamed) {
+  const Socket listener = listen_at(0, true);
+  variables({{"LOCKSTEP_MASTER_PORT", std::to_string(listener.port())}});
+  std::future<std::string> error =
+      std::async(std::launch::async, [] { return error_of_rank1<EnvironmentError>(environment(1, 2), kTcpSoon); });
+  const Socket caller = caller_of(listener);
+  Greeting greeting;
+  ++greeting.version;
+  caller.send(&greeting, sizeof greeting);
+  EXPECT_THAT(error.get(), HasSubstr("another version of lockstep"));
+}
+
+TEST_F(Tcp, AHubWithoutTheSecretGetsNoRank) {
+  const TcpRendezvous without = TcpRendezvous::from_environment(environment(0, 2));
+  const OtherHub other(listen_first(), rank0_of(2, ""), without.key);
+  variables({{"LOCKSTEP_SECRET", "known to the ranks"}});
+  as_ranks(2, [](const std::shared_ptr<TcpMembership>& membership) {
+    TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
+  });
+}
+
+// It welcomes everybody.
+TEST_F(Tcp, AWelcomeWithoutProofIsNone) {
+  const Socket listener = listen_at(0, true);
+  variables({{"LOCKSTEP_MASTER_PORT", std::to_string(listener.port())}});
+  std::atomic<bool> done = false;
+  std::thread welcoming([&] {
+    while (!done) {
+      std::this_thread::sleep_for(1ms);
+      const Socket caller = listener.accept();
+      if (!caller) continue;
+      const Greeting greeting;
+      const Welcome welcome;
+      Hello hello;
+      if (!caller.send_all(&greeting, sizeof greeting, tcp_soon())) continue;
+      if (caller.receive_all(&hello, sizeof hello, tcp_soon())) caller.send_all(&welcome, sizeof welcome, tcp_soon());
+    }
+  });
+  EXPECT_THAT(error_of_rank1<PeerError>(environment(1, 2), kPatience), HasSubstr("not rank 0 of a run"));
+  done = true;
+  welcoming.join();
+}
+
+}  // namespace
+}  // namespace lockstep::comm
