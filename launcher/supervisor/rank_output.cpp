@@ -27,7 +27,7 @@ void RankOutput::pass(std::string_view piece) {
   held_ += piece;
   std::size_t whole = held_.rfind('\n') + 1;  // 0 where there is none
   if (held_.size() - whole >= kMostOfALine) whole = held_.size();
-  // Open MPI has been seen to add bytes of its own behind the last line.
+  // Once in some thousand starts through Open MPI a few odd bytes stand behind the last line.
   write(valid_utf8(std::string_view(held_).substr(0, whole)));
   held_.erase(0, whole);
 }
