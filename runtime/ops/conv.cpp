@@ -51,7 +51,6 @@ struct Conv : SavedConv {
     const GradTarget dweight = context.target(1, kernel);
     const GradTarget dbias = context.target(2, bias.peek());
     const kernels::Convolution& convolution = kernels::Convolution::on(dy.device());
-    const kernels::Reductions& reductions = kernels::Reductions::on(dy.device());
     // One call, so that tensors which the three gradients share are read (and widened) once. Parameters that are
     // used elsewhere too may differ in whether they already hold a gradient.
     if (!dbias.out.defined() || !dweight.out.defined() || dbias.accumulate == dweight.accumulate) {
@@ -59,7 +58,7 @@ struct Conv : SavedConv {
       convolution.conv_backward(geometry, input, kernel, dy, dx, dweight.out, dbias.out, accumulate);
     } else {
       convolution.conv_backward(geometry, input, kernel, dy, dx, dweight.out, {}, dweight.accumulate);
-      reductions.sum_rows(dy, dbias.accumulate, dbias.out);
+      kernels::Reductions::on(dy.device()).sum_rows(dy, dbias.accumulate, dbias.out);
     }
     return {dx, dweight.out, dbias.out};
   }
@@ -78,13 +77,12 @@ struct Transposed : SavedConv {
     const Tensor& input = x_for(context);
     const Tensor& kernel = weight_for(context);
     const kernels::Convolution& convolution = kernels::Convolution::on(dy.device());
-    const kernels::Reductions& reductions = kernels::Reductions::on(dy.device());
     const GradTarget dweight = context.target(1, kernel);
     const GradTarget dbias = context.target(2, bias.peek());
     if (dweight.out.defined()) {
       convolution.conv_backward(geometry, dy, kernel, input, {}, dweight.out, {}, dweight.accumulate);
     }
-    if (dbias.out.defined()) reductions.sum_rows(dy, dbias.accumulate, dbias.out);
+    if (dbias.out.defined()) kernels::Reductions::on(dy.device()).sum_rows(dy, dbias.accumulate, dbias.out);
     const Tensor dx = context.needs(0) ? empty_like(input) : Tensor();
     if (dx.defined()) convolution.conv_forward(geometry, dy, kernel, {}, dx);
     return {dx, dweight.out, dbias.out};

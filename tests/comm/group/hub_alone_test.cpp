@@ -75,7 +75,7 @@ TEST(HubAlone, NamesBothJobsAndBothSizes) {
   EXPECT_THAT(size.reason.str(), HasSubstr("3 ranks, rank 0 of 2"));
 }
 
-/// What is logged while it lives.
+/// Collects the log while it lives.
 class Log {
  public:
   Log() : before_(spdlog::default_logger()) {

@@ -27,7 +27,7 @@ inline Hello hello_of(int rank, int size) {
   return hello;
 }
 
-/// What the hub says first.
+/// Receives the hub's greeting.
 inline Greeting greeting_of(const Socket& socket) {
   Greeting greeting;
   EXPECT_TRUE(socket.receive_all(&greeting, sizeof greeting, soon()));
@@ -36,7 +36,7 @@ inline Greeting greeting_of(const Socket& socket) {
   return greeting;
 }
 
-/// What becomes of a rank that says `hello` and has `key`.
+/// The hub's answer to a rank that says `hello` and has `key`.
 inline Welcome answer_to(const Socket& socket, Hello hello, const RunKey& key = kKey) {
   const Greeting greeting = greeting_of(socket);
   hello.proof = proof_of(hello, greeting, key);

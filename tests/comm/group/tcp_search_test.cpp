@@ -40,7 +40,7 @@ Hello rank0_of(int size, const std::string& job_hash) {
   return hello;
 }
 
-/// What rank 1 of 2 ends with.
+/// The text of the error that ends rank 1 of 2; "met" where none does.
 template <class Kind>
 std::string error_of_rank1(const LaunchEnvironment& environment, std::chrono::milliseconds timeout) {
   try {

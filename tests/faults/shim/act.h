@@ -19,11 +19,11 @@
 #include "tests/faults/shim/plan.h"
 #include "tests/faults/shim/watched_files.h"
 
-// What the shim's functions have in common: each asks the plan, acts, and tells the journal.
+// The common part of the shim's functions: each asks the plan, acts, and tells the journal.
 
 namespace lockstep::faults {
 
-/// What the library itself does.
+/// The C library's own function of that name.
 template <class Function>
 Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));

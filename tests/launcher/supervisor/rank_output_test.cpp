@@ -76,6 +76,16 @@ TEST(RankOutput, ThatIsNoTextIsEscapedInWholeLinesToo) {
   EXPECT_EQ(written.text(), "{\"step\":1}\n\\xb0U\n\x1b[31mgr\u00f6\u00dfe\n");
 }
 
+TEST(RankOutput, OfALongLineIsNotCutWithinACharacter) {
+  Written written;
+  RankOutput output(written.file(), false);
+  const std::string most(std::size_t{64} << 10, 'x');
+  output.pass(most + "\xe2\x82");
+  EXPECT_EQ(written.text(), most);
+  output.pass("\xac\n");
+  EXPECT_EQ(written.text(), most + "\u20ac\n");
+}
+
 TEST(RankOutput, OfALiveLineComesAtOnceAndEndsBeforeOtherWords) {
   Written written;
   RankOutput output(written.file(), true);
