@@ -11,6 +11,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/scale_mark.h"
 #include "runtime/base/error.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/decisions.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/ops/elementwise.h"
@@ -294,7 +295,7 @@ void GradScaler::update(double new_scale) {
     throw FieldError("GradScaler::update(new_scale)", problem.message);
   }
   const Tensor scale = Tensor::empty({1}, DType::kFloat32, state_.device());
-  kernels::Elementwise::on(scale.device()).fill(scale, new_scale);
+  kernels::fill(scale, new_scale);
   finish_update(scale);
 }
 

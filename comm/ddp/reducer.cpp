@@ -8,6 +8,7 @@
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
 #include "runtime/kernels/arena.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/trace_range.h"
@@ -100,7 +101,7 @@ bool Reducer::expects_gradient(std::size_t slot) const {
 void Reducer::contribute_zero(std::size_t slot) {
   autograd::Meta& meta = autograd::meta_of(arena_->slots()[slot].parameter.tensor);
   if (meta.slot_filled) return;
-  kernels::Elementwise::on(meta.slot.device()).fill(meta.slot, 0.0);
+  kernels::fill(meta.slot, 0.0);
   meta.slot_filled = true;
 }
 
@@ -145,7 +146,7 @@ std::optional<ReductionPlan> Reducer::plan() const {
 
 void Reducer::begin_reduction() {
   plan_ = plan();
-  if (plan_ && plan_->factor != 1.0) kernels::Elementwise::on(plan_factor_.device()).fill(plan_factor_, plan_->factor);
+  if (plan_ && plan_->factor != 1.0) kernels::fill(plan_factor_, plan_->factor);
   next_ = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     missing_[b] = 0;
@@ -165,19 +166,18 @@ void Reducer::take_back_reduced() {
   // so it is divided by that first, before a pass adds gradients of this rank. Its own bad values are remembered: they
   // are not those of the next pass.
   const Tensor& grads = arena_->grads();
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(grads.device());
   const kernels::ArenaSteps& arena_steps = kernels::ArenaSteps::on(grads.device());
   const double weight = static_cast<double>(factor_) * (average_ ? 1.0 : static_cast<double>(communicator_->size()));
-  if (weight != 1.0) elementwise.scale(grads, 1.0 / weight, nullptr, grads);
+  if (weight != 1.0) kernels::scale(grads, 1.0 / weight, nullptr, grads);
   if (alone()) return;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     const Bucket& bucket = buckets_[b];
     arena_steps.check_finite(grads.rows(bucket.begin, bucket.end), bucket.begin, segments_[b],
                              found_.rows(bucket.first_slot, bucket.last_slot), {});
   }
-  elementwise.fill(clean_, 1.0);
-  elementwise.scale(found_, -1.0, nullptr, found_);
-  elementwise.accumulate(found_, clean_);
+  kernels::fill(clean_, 1.0);
+  kernels::scale(found_, -1.0, nullptr, found_);
+  kernels::accumulate(found_, clean_);
 }
 
 void Reducer::gradient_ready(std::size_t slot) {
@@ -208,9 +208,9 @@ void Reducer::launch(std::size_t b) {
   lane.stream.wait(Stream::current(grads.device()).record());
   if (lane.widened.defined()) {
     const Tensor widened = lane.widened.rows(0, grads.numel());
-    lane.stream.enqueue([grads, widened] { kernels::Elementwise::on(grads.device()).cast(grads, widened); });
+    lane.stream.enqueue([grads, widened] { kernels::cast(grads, widened); });
     reduce(widened, lane);
-    lane.stream.enqueue([grads, widened] { kernels::Elementwise::on(grads.device()).cast(widened, grads); });
+    lane.stream.enqueue([grads, widened] { kernels::cast(widened, grads); });
   } else {
     reduce(grads, lane);
   }
@@ -224,7 +224,7 @@ void Reducer::reduce(const Tensor& grads, const Lane& lane) const {
   if (plain) return;
   const double world = average_ ? static_cast<double>(communicator_->size()) : 1.0;
   const double rest = static_cast<double>(predivide_) / world;
-  lane.stream.enqueue([grads, rest] { kernels::Elementwise::on(grads.device()).scale(grads, rest, nullptr, grads); });
+  lane.stream.enqueue([grads, rest] { kernels::scale(grads, rest, nullptr, grads); });
 }
 
 void Reducer::load(std::size_t b) {
@@ -263,7 +263,7 @@ void Reducer::finish_pass() {
   if (!alone() && another_) {
     const kernels::Elementwise& elementwise = kernels::Elementwise::on(found_.device());
     elementwise.multiply(found_, clean_, found_);
-    elementwise.accumulate(found_, local_flags_);
+    kernels::accumulate(found_, local_flags_);
   }
   arena_->note_reduction(local_flags_, used_);
   taken_back_ = false;

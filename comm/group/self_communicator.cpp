@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "comm/group/arguments.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/rank_reduce.h"
 #include "runtime/tensor/gpu.h"
 
@@ -34,7 +34,7 @@ class SelfCommunicator final : public Communicator {
     check_reduction("all_reduce", buffer.dtype(), op, premultiply);
     if (premultiply == 1.0f) return;
     if (buffer.device() != kCpu) {
-      stream.enqueue([&] { kernels::Elementwise::on(device_).scale(buffer, premultiply, nullptr, buffer); });
+      stream.enqueue([&] { kernels::scale(buffer, premultiply, nullptr, buffer); });
       return;
     }
     stream.enqueue([buffer, premultiply] {

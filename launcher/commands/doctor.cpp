@@ -15,8 +15,8 @@
 #include "runtime/base/cores.h"
 #include "runtime/base/error.h"
 #include "runtime/job/versions.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/cpu/isa.h"
-#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/versions.h"
 #include "runtime/tensor/gpu.h"
@@ -59,11 +59,10 @@ class Examination {
   static std::optional<std::string> defect(Device device) {
     constexpr std::int64_t kSize = 16;
     try {
-      const kernels::Elementwise& elementwise = kernels::Elementwise::on(device);
       const kernels::MatrixProducts& matrix_products = kernels::MatrixProducts::on(device);
       const Tensor ones = Tensor::empty({kSize, kSize}, DType::kFloat16, device);
       const Tensor product = Tensor::empty({kSize, kSize}, DType::kFloat16, device);
-      elementwise.fill(ones, 1.0);
+      kernels::fill(ones, 1.0);
       matrix_products.matmul(ones, false, ones, false, {}, false, product);
       const double value = product.to(kCpu).item(kSize + 1);
       if (value == static_cast<double>(kSize)) return std::nullopt;

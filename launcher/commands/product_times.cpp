@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/tensor/tensor.h"
 
@@ -27,11 +27,10 @@ constexpr double kFaster = 0.95;
 
 /// The shortest time of a product of two matrices.
 double seconds_of(DType dtype, std::int64_t size) {
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(kCpu);
   const kernels::MatrixProducts& matrix_products = kernels::MatrixProducts::on(kCpu);
   const Tensor ones = Tensor::empty({size, size}, dtype);
   const Tensor product = Tensor::empty({size, size}, dtype);
-  elementwise.fill(ones, 1.0);
+  kernels::fill(ones, 1.0);
   // The first one is also made ready.
   matrix_products.matmul(ones, false, ones, false, {}, false, product);
   Clock::duration least = Clock::duration::max();

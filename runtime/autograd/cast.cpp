@@ -2,7 +2,7 @@
 #include "runtime/autograd/cast.h"
 
 #include "runtime/autograd/node.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 
 namespace lockstep::autograd {
 
@@ -18,7 +18,7 @@ Tensor cast(const Tensor& tensor, DType dtype) {
     return copy;
   }
   const Tensor out = Tensor::empty(tensor.shape(), dtype, tensor.device());
-  kernels::Elementwise::on(tensor.device()).cast(tensor, out);
+  kernels::cast(tensor, out);
   record(out, "cast", {tensor}, OnLosses::kAdds,
          {.recorded = [from = tensor.dtype()](const Tensor& grad, const BackwardContext&) {
            return std::vector<Tensor>{cast(grad, from)};
@@ -29,7 +29,7 @@ Tensor cast(const Tensor& tensor, DType dtype) {
 void renew_compute_copy(const Tensor& leaf) {
   Meta& meta = meta_of(leaf);
   if (leaf.version() == meta.copied_version) return;
-  kernels::Elementwise::on(leaf.device()).cast(leaf, meta.compute_copy);
+  kernels::cast(leaf, meta.compute_copy);
   meta.copied_version = leaf.version();
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/scale_mark.h"
 #include "runtime/base/error.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/trace_range.h"
@@ -26,8 +27,8 @@ Tensor add(const Tensor& a, const Tensor& b) {
   if (a.dtype() == b.dtype()) {
     elementwise.add(a, b, sum);
   } else {
-    elementwise.cast(a, sum);
-    elementwise.accumulate(b, sum);
+    kernels::cast(a, sum);
+    kernels::accumulate(b, sum);
   }
   // The sum is promoted: a gradient goes back in its operand's dtype.
   record(sum, "accumulate", {a, b}, OnLosses::kAdds, {.recorded = [](const Tensor& grad, const BackwardContext&) {
@@ -47,7 +48,7 @@ struct Pending {
     if (!sum.defined()) {
       sum = grad;
     } else if (owned && !recorded) {
-      kernels::Elementwise::on(sum.device()).accumulate(grad, sum);
+      kernels::accumulate(grad, sum);
     } else {
       sum = autograd::add(sum, grad);
       owned = true;
@@ -263,11 +264,10 @@ class Pass {
     if (leaf.slot.defined() && grad.aliases(leaf.slot)) return;  // the operation wrote it there
     const std::lock_guard lock(leaf.writing);
     if (leaf.slot.defined()) {
-      const kernels::Elementwise& elementwise = kernels::Elementwise::on(leaf.slot.device());
       if (enter_slot(leaf, state_.mark)) {
-        elementwise.accumulate(grad, leaf.slot);
+        kernels::accumulate(grad, leaf.slot);
       } else {
-        elementwise.cast(grad, leaf.slot);
+        kernels::cast(grad, leaf.slot);
       }
       return;
     }
@@ -277,7 +277,7 @@ class Pass {
 
   static Tensor copy(const Tensor& tensor) {
     const Tensor out = Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
-    kernels::Elementwise::on(tensor.device()).cast(tensor, out);
+    kernels::cast(tensor, out);
     return out;
   }
 
@@ -344,7 +344,7 @@ Tensor initial_gradient(const Tensor& output, const Tensor& grad) {
     throw ShapeError("backward without a gradient needs a scalar, not " + describe(output));
   }
   const Tensor one = Tensor::empty(output.shape(), output.dtype(), output.device());
-  kernels::Elementwise::on(output.device()).fill(one, 1.0);
+  kernels::fill(one, 1.0);
   return one;
 }
 

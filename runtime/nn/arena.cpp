@@ -6,7 +6,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/tensor/memory.h"
 
 namespace lockstep::nn {
@@ -54,15 +54,14 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
 
   const Device device = options_.device;
   every_gradient_ = Tensor::empty({static_cast<std::int64_t>(slots_.size())}, DType::kFloat32, device);
-  kernels::Elementwise::on(device).fill(every_gradient_, 1.0);
+  kernels::fill(every_gradient_, 1.0);
   for (const auto& [name, statistics] : statistics_) statistics->move_to(device);
   const Storage master_storage =
       memory_for(MemoryPurpose::kMasterWeights, static_cast<std::size_t>(size_) * sizeof(float), device);
   masters_ = Tensor::view(master_storage, 0, {size_}, DType::kFloat32);
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(device);
-  elementwise.fill(masters_, 0.0);
+  kernels::fill(masters_, 0.0);
   for (const Slot& slot : slots_) {
-    elementwise.cast(slot.parameter.tensor.detach({slot.end - slot.begin}).to(device), flat_slice(masters_, slot));
+    kernels::cast(slot.parameter.tensor.detach({slot.end - slot.begin}).to(device), flat_slice(masters_, slot));
   }
   Storage copy_storage;
   if (options_.compute_dtype != DType::kFloat32) {
@@ -90,7 +89,7 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
   }
   const std::size_t grad_bytes = static_cast<std::size_t>(size_) * sizeof(float);
   const Storage grads = memory_for(MemoryPurpose::kGradients, grad_bytes, device);
-  elementwise.fill(Tensor::view(grads, 0, {size_}, DType::kFloat32), 0.0);
+  kernels::fill(Tensor::view(grads, 0, {size_}, DType::kFloat32), 0.0);
   place_gradients(grads, DType::kFloat32);
 }
 
@@ -137,7 +136,7 @@ const Tensor& Arena::float32_grads() {
   const Storage storage =
       memory_for(MemoryPurpose::kFloat32Gradients, static_cast<std::size_t>(size_) * sizeof(float), device);
   float32_grads_ = Tensor::view(storage, 0, {size_}, DType::kFloat32);
-  kernels::Elementwise::on(device).fill(float32_grads_, 0.0);
+  kernels::fill(float32_grads_, 0.0);
   float32_slots_ = slots_of(float32_grads_);
   return float32_grads_;
 }
@@ -153,7 +152,7 @@ void Arena::widen() {
   const Tensor from = grads_;
   const Tensor& to = float32_grads();
   if (from.is(to)) return;
-  if (!holds_nothing()) kernels::Elementwise::on(from.device()).cast(from, to);
+  if (!holds_nothing()) kernels::cast(from, to);
   hold(to);
 }
 
@@ -173,12 +172,11 @@ void Arena::zero_grad(std::span<const std::size_t> slots) {
   for (const std::size_t slot : slots) forget_gradient(slot);
   if (holds_nothing()) return zero_grad();
   // The slots may hold an inf or a NaN, which a reduction of the other slots' gradients would find.
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(grads_.device());
   for (const std::size_t slot : slots) {
-    elementwise.fill(meta_of_slot(slot).slot, 0.0);
+    kernels::fill(meta_of_slot(slot).slot, 0.0);
     const auto at = static_cast<std::int64_t>(slot);
     for (const Tensor& flags : {local_flags_, agreed_gradients_}) {
-      if (flags.defined()) elementwise.fill(flags.rows(at, at + 1), 0.0);
+      if (flags.defined()) kernels::fill(flags.rows(at, at + 1), 0.0);
     }
   }
 }
@@ -206,7 +204,7 @@ bool Arena::holds_nothing() const {
 void Arena::zero_missing_grads() const {
   for (const Slot& slot : slots_) {
     autograd::Meta& meta = autograd::meta_of(slot.parameter.tensor);
-    if (!meta.slot_filled) kernels::Elementwise::on(grads_.device()).fill(meta.slot, 0.0);
+    if (!meta.slot_filled) kernels::fill(meta.slot, 0.0);
   }
 }
 
@@ -240,7 +238,7 @@ void Arena::write_own_gradients(const Tensor& flags) const {
   for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {
     const bool value = has(begin);
     while (end < count && has(end) == value) ++end;
-    kernels::Elementwise::on(flags.device()).fill(flags.rows(begin, end), value ? 1.0 : 0.0);
+    kernels::fill(flags.rows(begin, end), value ? 1.0 : 0.0);
   }
 }
 
@@ -261,10 +259,9 @@ bool Arena::has_unreduced_gradient(std::size_t slot) const {
 void Arena::use_gradient(std::size_t slot) { used_[slot] = gradients_of(slot); }
 
 void Arena::refresh_copies() const {
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(masters_.device());
-  if (copies_.defined()) elementwise.cast(masters_, copies_);
+  if (copies_.defined()) kernels::cast(masters_, copies_);
   for (const Slot& slot : slots_) {
-    if (is_rounded(slot)) elementwise.cast(flat_slice(copies_, slot), flat_slice(masters_, slot));
+    if (is_rounded(slot)) kernels::cast(flat_slice(copies_, slot), flat_slice(masters_, slot));
     note_written(slot);
   }
 }
@@ -278,7 +275,7 @@ void Arena::take_over(const Slot& slot) const {
   autograd::Meta& meta = autograd::meta_of(tensor);
   if (tensor.version() == meta.copied_version) return;
   if (is_reduced(slot.parameter)) {
-    kernels::Elementwise::on(tensor.device()).cast(tensor.detach({slot.end - slot.begin}), flat_slice(masters_, slot));
+    kernels::cast(tensor.detach({slot.end - slot.begin}), flat_slice(masters_, slot));
   } else if (copies_.defined()) {
     autograd::renew_compute_copy(tensor);
   }

@@ -7,7 +7,7 @@
 #include <numbers>
 #include <vector>
 
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/module.h"
 
 namespace lockstep::nn {
@@ -44,13 +44,12 @@ MadeName next_made_name() {
 }
 
 void fill(const Tensor& tensor, const Initializer& initializer, const CounterRng& stream) {
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(tensor.device());
   if (initializer.kind == Initializer::Kind::kConstant) {
-    elementwise.fill(tensor, static_cast<double>(static_cast<float>(initializer.value)));
+    kernels::fill(tensor, static_cast<double>(static_cast<float>(initializer.value)));
   } else {
     std::vector<float> values(static_cast<std::size_t>(tensor.numel()));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = drawn(initializer, stream, i);
-    elementwise.cast(Tensor::from(values, tensor.shape()).to(tensor.device()), tensor);
+    kernels::cast(Tensor::from(values, tensor.shape()).to(tensor.device()), tensor);
   }
   tensor.bump_version();
 }

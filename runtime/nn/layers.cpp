@@ -7,7 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/field_checks.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/layer_scope.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
@@ -102,7 +102,7 @@ void BatchNorm::place_constants(Device device) {
   if (gamma_.defined() && gamma_.device() == device) return;
   const Shape channels{running_.committed().size(1)};
   gamma_ = Tensor::empty(channels, DType::kFloat32, device);
-  kernels::Elementwise::on(device).fill(gamma_, 1.0);
+  kernels::fill(gamma_, 1.0);
   beta_ = Tensor::zeros(channels, DType::kFloat32, device);
 }
 

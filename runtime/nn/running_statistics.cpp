@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/nn/running_statistics.h"
 
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/elementwise.h"
 
 namespace lockstep::nn {
 
 RunningStatistics::RunningStatistics(std::int64_t channels)
     : committed_(Tensor::empty({2, channels}, DType::kFloat32)) {
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(committed_.device());
-  elementwise.fill(committed_.rows(0, 1), 0.0);
-  elementwise.fill(committed_.rows(1, 2), 1.0);
+  kernels::fill(committed_.rows(0, 1), 0.0);
+  kernels::fill(committed_.rows(1, 2), 1.0);
 }
 
 void RunningStatistics::commit(const float* found_inf) {

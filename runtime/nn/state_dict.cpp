@@ -2,7 +2,7 @@
 #include "runtime/nn/state_dict.h"
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/arena.h"
 
 namespace lockstep::nn {
@@ -40,7 +40,7 @@ std::string lines_of(const char* kind, const std::vector<std::string>& names) {
 void copy(const Tensor& from, const Tensor& to) {
   if (from.dtype() == to.dtype()) return to.copy_from(from.detach());
   const Tensor here = from.detach().to(to.device());
-  kernels::Elementwise::on(to.device()).cast(here, to);
+  kernels::cast(here, to);
   to.bump_version();
 }
 

@@ -6,8 +6,8 @@
 #include "amp/autocast/policy.h"
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/batch_norm.h"
-#include "runtime/kernels/elementwise.h"
 #include "runtime/ops/operators.h"
 #include "runtime/ops/result.h"
 
@@ -36,7 +36,6 @@ thread_local KeptStatistics* innermost = nullptr;
 Statistics measured(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
                     const BatchNormOptions& options) {
   const kernels::BatchNormalization& batch_normalization = kernels::BatchNormalization::on(x.device());
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(x.device());
   const std::int64_t channels = x.shape().back();
   const Statistics statistics{Tensor::empty({channels}, dtype, x.device()),
                               Tensor::empty({channels}, dtype, x.device()), Tensor::empty({}, dtype, x.device())};
@@ -47,7 +46,7 @@ Statistics measured(const Tensor& x, DType dtype, const Tensor& running, const T
   }
   Tensor packed = Tensor::empty({2 * channels + 1}, dtype, x.device());
   batch_normalization.batch_norm_statistics(x, part(packed, 0, channels), part(packed, channels, channels));
-  elementwise.fill(part(packed, 2 * channels, 1), static_cast<double>(x.shape().rows()));
+  kernels::fill(part(packed, 2 * channels, 1), static_cast<double>(x.shape().rows()));
   packed = options.reducer->gather(packed);
   batch_normalization.batch_norm_finalize(packed, options.epsilon, options.momentum, running, statistics.mean,
                                           statistics.inv_std, statistics.count, next_running);
@@ -85,12 +84,11 @@ Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& 
   require_defined(running, "batch_norm_inference", "running");
   // One share of one row whose variance is the running one.
   const std::int64_t channels = running.size(1);
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(running.device());
   const kernels::BatchNormalization& batch_normalization = kernels::BatchNormalization::on(running.device());
   const Tensor packed = Tensor::empty({1, 2 * channels + 1}, running.dtype(), running.device());
   const Tensor flat = packed.detach({2 * channels + 1});
-  elementwise.cast(running.detach({2 * channels}), part(flat, 0, 2 * channels));
-  elementwise.fill(part(flat, 2 * channels, 1), 1.0);
+  kernels::cast(running.detach({2 * channels}), part(flat, 0, 2 * channels));
+  kernels::fill(part(flat, 2 * channels, 1), 1.0);
   const Statistics statistics{Tensor::empty({channels}, running.dtype(), running.device()),
                               Tensor::empty({channels}, running.dtype(), running.device()),
                               {}};
@@ -120,11 +118,10 @@ Statistics in_graph_of(const Tensor& x, const Statistics& statistics, Statistics
 std::array<Tensor, 2> sum_over_ranks(const Tensor& a, const Tensor& b, StatisticsReducer* reducer) {
   if (reducer == nullptr) return {a, b};
   const std::int64_t channels = a.numel();
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(a.device());
   const Tensor sums = Tensor::empty({2 * channels}, a.dtype(), a.device());
   const std::array<Tensor, 2> results{part(sums, 0, channels), part(sums, channels, channels)};
-  elementwise.cast(a, results[0]);
-  elementwise.cast(b, results[1]);
+  kernels::cast(a, results[0]);
+  kernels::cast(b, results[1]);
   reducer->sum(sums);
   autograd::record({results[0], results[1]}, name_of(amp::Op::kSumOverRanks), {a, b},
                    {.recorded = [shape = a.detach(), reducer](const Tensor&, const BackwardContext& context) {

@@ -2,6 +2,7 @@
 #include "runtime/ops/broadcast_sum.h"
 
 #include "runtime/base/error.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/batch_norm.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/reductions.h"
@@ -45,18 +46,16 @@ std::int64_t leading_rows(const Shape& shape, const DimSet& dims) {
 
 /// out = sums, or out += sums
 void put(const Tensor& sums, bool accumulate, const Tensor& out) {
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(out.device());
-  accumulate ? elementwise.accumulate(sums, out) : elementwise.cast(sums, out);
+  accumulate ? kernels::accumulate(sums, out) : kernels::cast(sums, out);
 }
 
 }  // namespace
 
 void sum_broadcast(const Tensor& x, bool accumulate, const Tensor& out) {
   const DimSet dims = repeated(x.shape(), out.shape());
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(x.device());
   const kernels::Reductions& reductions = kernels::Reductions::on(x.device());
   if (x.numel() == 0) {
-    if (!accumulate) elementwise.fill(out, 0);
+    if (!accumulate) kernels::fill(out, 0);
     return;
   }
   if (const std::int64_t rows = leading_rows(x.shape(), dims); rows > 0) {

@@ -8,6 +8,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/ops/both_backwards.h"
@@ -57,7 +58,7 @@ autograd::Backward backward_of(std::function<Tensor(const Tensor& grad, const Ba
 Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
   const Tensor x = amp::autocast(amp::Op::kScale, input);
   const Tensor y = empty_like(x);
-  kernels::Elementwise::on(x.device()).scale(x, factor, device_factor, y);
+  kernels::scale(x, factor, device_factor, y);
   autograd::record(y, "scale", {x}, OnLosses::kMultiplies,
                    {.recorded = [factor, device_factor](const Tensor& grad, const BackwardContext&) {
                      return std::vector<Tensor>{scaled(grad, factor, device_factor)};

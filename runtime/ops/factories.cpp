@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/scans.h"
 #include "runtime/ops/result.h"
@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kExactInFloat32 = 1 << 24;
 
 Tensor filled(const Tensor& tensor, double value) {
-  kernels::Elementwise::on(tensor.device()).fill(tensor, value);
+  kernels::fill(tensor, value);
   return tensor;
 }
 
@@ -33,7 +33,7 @@ Tensor random(kernels::Distribution distribution, double first, double second, c
 /// The numbers as the placement says.
 Tensor placed(const std::vector<double>& values, const Shape& shape, const Placement& placement) {
   const Tensor there = Tensor::empty(shape, placement.dtype);
-  kernels::Elementwise::on(kCpu).cast(Tensor::from(values, shape), there);
+  kernels::cast(Tensor::from(values, shape), there);
   return there.to(placement.device);
 }
 
@@ -71,7 +71,7 @@ Tensor arange(std::int64_t n, const Placement& placement) {
     kernels::Scans::on(placement.device).scan({}, steps, false, sums);
     if (placement.dtype == DType::kFloat32) return sums.detach(shape);
     const Tensor numbers = empty(shape, placement);
-    kernels::Elementwise::on(placement.device).cast(sums.detach(shape), numbers);
+    kernels::cast(sums.detach(shape), numbers);
     return numbers;
   }
   std::vector<double> values(static_cast<std::size_t>(n));

@@ -7,7 +7,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/indexing.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/dims.h"
@@ -104,19 +104,18 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) { return w
 Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype) {
   require_indices("one_hot", indices);
   if (classes < 1) throw ShapeError(fmt::format("one_hot of {} classes", classes));
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(indices.device());
   const kernels::Indexing& indexing = kernels::Indexing::on(indices.device());
   const std::int64_t n = indices.numel();
   const DType sums = is_floating(dtype) ? dtype : DType::kFloat32;
   const Tensor ones = Tensor::empty({n, 1, 1}, sums, indices.device());
-  elementwise.fill(ones, 1);
+  kernels::fill(ones, 1);
   const Tensor hot = Tensor::empty({n, classes, 1}, sums, indices.device());
   indexing.scatter_add(ones, indices.detach({n, 1, 1}), hot);
   std::vector<std::int64_t> extents(indices.shape().extents().begin(), indices.shape().extents().end());
   extents.push_back(classes);
   if (sums == dtype) return hot.detach(Shape(extents));
   const Tensor out = Tensor::empty(Shape(extents), dtype, indices.device());
-  elementwise.cast(hot.detach(Shape(extents)), out);
+  kernels::cast(hot.detach(Shape(extents)), out);
   return out;
 }
 

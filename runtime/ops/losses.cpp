@@ -9,7 +9,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/losses.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/class_targets.h"
@@ -86,7 +86,7 @@ Tensor cross_entropy_gradient(const Tensor& input, const Targets& targets, const
         }
         if (context.needs(1)) {
           const Tensor one = empty_like(dloss.peek());
-          kernels::Elementwise::on(one.device()).fill(one, 1);
+          kernels::fill(one, 1);
           const Tensor slope = cross_entropy_gradient(widened(context.saved(x)), targets, log_sum_exp, one);
           grads[1] = sum(widened(grad) * slope);
         }

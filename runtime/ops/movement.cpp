@@ -10,7 +10,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/movement.h"
 #include "runtime/ops/operation_options.h"
 #include "runtime/ops/shape.h"
@@ -44,9 +44,8 @@ Tensor take_slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t ste
 /// The gradient of take_slice: x where the slice was taken from, in zeros of `shape`.
 Tensor put_slice(const Tensor& x, const Shape& shape, int dim, std::int64_t begin, std::int64_t step) {
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(x.device());
   const kernels::Movement& movement = kernels::Movement::on(x.device());
-  elementwise.fill(y, 0);
+  kernels::fill(y, 0);
   movement.copy_strided(x, kernels::dense_walk(x.shape()), x.shape(), y, slice_walk(shape, dim, begin, step));
   autograd::record(y, "put_slice", {x},
                    {.recorded = [dim, begin, step, count = x.size(dim)](const Tensor& dy, const BackwardContext&) {

@@ -10,7 +10,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/normalization.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/elementwise.h"
@@ -32,7 +32,7 @@ Tensor line_of(const Tensor& parameter, DType dtype) {
   const Tensor line = parameter.detach({parameter.numel()});
   if (line.dtype() == dtype) return line;
   const Tensor widened = Tensor::empty(line.shape(), dtype, line.device());
-  kernels::Elementwise::on(line.device()).cast(line, widened);
+  kernels::cast(line, widened);
   return widened;
 }
 
@@ -52,9 +52,8 @@ class ParameterGradient {
   /// Once the kernel has written line().
   Tensor deliver() const {
     if (!line_.defined() || direct_) return target_.out;
-    const kernels::Elementwise& elementwise = kernels::Elementwise::on(line_.device());
     const Tensor value = line_.detach(target_.out.shape());
-    target_.accumulate ? elementwise.accumulate(value, target_.out) : elementwise.cast(value, target_.out);
+    target_.accumulate ? kernels::accumulate(value, target_.out) : kernels::cast(value, target_.out);
     return target_.out;
   }
 

@@ -4,7 +4,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/pooling.h"
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/shape.h"
@@ -23,7 +23,7 @@ struct Chosen {
 
   Tensor places() const {
     const Tensor wide = Tensor::empty(as_pixels(indices.shape()), DType::kInt64, indices.device());
-    kernels::Elementwise::on(indices.device()).cast(indices.detach(wide.shape()), wide);
+    kernels::cast(indices.detach(wide.shape()), wide);
     return wide;
   }
   static Shape as_pixels(const Shape& shape) {

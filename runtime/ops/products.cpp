@@ -8,7 +8,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
@@ -60,18 +60,17 @@ struct WideProduct {
 
   std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     std::vector<Tensor> grads(2);
-    const kernels::Elementwise& elementwise = kernels::Elementwise::on(dy.device());
     const kernels::MatrixProducts& matrix_products = kernels::MatrixProducts::on(dy.device());
     Tensor slope = dy;
     if (dy.dtype() != a.peek().dtype()) {  // it comes from a 16-bit sum, whose dtype holds it exactly
       slope = Tensor::empty(dy.shape(), a.peek().dtype(), dy.device());
-      elementwise.cast(dy, slope);
+      kernels::cast(dy, slope);
     }
     const auto gradient = [&](const Tensor& of, const Tensor& left, bool transpose_left, const Tensor& right,
                               bool transpose_right) {
       const Tensor wide = Tensor::empty(of.shape(), wide_of(of.dtype()), of.device());
       matrix_products.matmul(left, transpose_left, right, transpose_right, {}, false, wide);
-      if (alpha != 1) elementwise.scale(wide, alpha, nullptr, wide);
+      if (alpha != 1) kernels::scale(wide, alpha, nullptr, wide);
       return wide;
     };
     if (context.needs(0)) grads[0] = gradient(a.peek(), slope, false, context.saved(b), true);
@@ -96,9 +95,8 @@ Tensor wide_product(const Tensor& a, const Tensor& b, double alpha) {
   }
   const Tensor y = Tensor::empty(a.shape().with(-1, b.size(-1)), wide_of(a.dtype()), a.device());
   const kernels::MatrixProducts& matrix_products = kernels::MatrixProducts::on(a.device());
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(a.device());
   matrix_products.matmul(a, false, b, false, {}, false, y);
-  if (alpha != 1) elementwise.scale(y, alpha, nullptr, y);
+  if (alpha != 1) kernels::scale(y, alpha, nullptr, y);
   autograd::record(y, name_of(amp::Op::kMatmul), {a, b},
                    both_of(WideProduct{SavedTensor::in_graph(a), SavedTensor::in_graph(b), alpha}));
   return y;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/result.h"
 
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 
 namespace lockstep::ops {
 
 Tensor converted(const Tensor& tensor, DType dtype) {
   const Tensor result = Tensor::empty(tensor.shape(), dtype, tensor.device());
-  kernels::Elementwise::on(tensor.device()).cast(tensor, result);
+  kernels::cast(tensor, result);
   return result;
 }
 

@@ -5,7 +5,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/movement.h"
 #include "runtime/kernels/scans.h"
 #include "runtime/ops/dims.h"
@@ -76,11 +76,10 @@ Tensor running_product(const Tensor& x, bool reverse) {
 /// The product over the middle, [outer, inner].
 Tensor whole_product(const Tensor& x) {
   const Tensor y = Tensor::empty({x.size(0), x.size(2)}, x.dtype(), x.device());
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(x.device());
   const kernels::Scans& scans = kernels::Scans::on(x.device());
   const kernels::Movement& movement = kernels::Movement::on(x.device());
   if (x.size(1) == 0) {
-    elementwise.fill(y, 1);
+    kernels::fill(y, 1);
   } else {
     const Tensor running = empty_like(x);
     scans.scan(x, {}, false, running);

@@ -7,7 +7,7 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/compare.h"
@@ -40,10 +40,10 @@ Tensor length(amp::Op op, const Tensor& x, const DimSet& dims, DType dtype) {
   const Tensor root = Tensor::empty(squares.shape(), squares.dtype(), x.device());
   {
     const autograd::NoGrad values;
-    kernels::Elementwise::on(x.device()).cast(sqrt(squares), root);
+    kernels::cast(sqrt(squares), root);
   }
   const Tensor y = Tensor::empty(squares.shape(), dtype, x.device());
-  kernels::Elementwise::on(x.device()).cast(root, y);
+  kernels::cast(root, y);
   autograd::record(y, name_of(op), {x},
                    {.recorded = [x = SavedTensor::in_graph(x), y = SavedTensor(y)](const Tensor& dy,
                                                                                    const BackwardContext& context) {

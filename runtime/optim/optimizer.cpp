@@ -13,8 +13,8 @@
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 #include "runtime/kernels/arena.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/decisions.h"
-#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/functors/decisions.h"
 #include "runtime/tensor/memory.h"
 
@@ -200,7 +200,7 @@ void Optimizer::zero_grad() {
 
 Tensor Optimizer::add_state(const std::string& name, double value) {
   const Tensor tensor = Tensor::empty({state_size_}, DType::kFloat32, device());
-  kernels::Elementwise::on(tensor.device()).fill(tensor, value);
+  kernels::fill(tensor, value);
   state_.emplace_back(name, tensor);
   return tensor;
 }
@@ -320,7 +320,7 @@ DeviceValue<kernels::StepVerdict> Optimizer::step() {
   kernels::Decisions::on(device).judge_alone(flags, {}, verdict.data());
   step(nullptr, &verdict.data()->found_inf);
   commit_statistics(&verdict.data()->found_inf);
-  kernels::Elementwise::on(device).accumulate(verdict.field(&kernels::StepVerdict::found_inf), skipped_);
+  kernels::accumulate(verdict.field(&kernels::StepVerdict::found_inf), skipped_);
   if (device == kCpu) say_skipped(skipped_steps());
   return verdict;
 }

@@ -10,7 +10,7 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 
 namespace lockstep::step {
 
@@ -28,7 +28,7 @@ void require_like(const std::vector<nn::Parameter>& model, const std::vector<nn:
 }
 
 void copy(const Tensor& from, const Tensor& to) {
-  kernels::Elementwise::on(to.device()).cast(from, to);
+  kernels::cast(from, to);
   to.bump_version();
 }
 
@@ -40,9 +40,9 @@ Tensor sum_of_gradients(const std::vector<std::vector<nn::Parameter>>& replicas,
     if (!grad.defined()) continue;
     if (!sum.defined()) {
       sum = Tensor::empty(grad.shape(), DType::kFloat32, grad.device());
-      kernels::Elementwise::on(sum.device()).cast(grad, sum);
+      kernels::cast(grad, sum);
     } else {
-      kernels::Elementwise::on(sum.device()).accumulate(grad, sum);
+      kernels::accumulate(grad, sum);
     }
   }
   return sum;
@@ -118,7 +118,7 @@ std::vector<Tensor> Replicas::backward(const Loss& loss) {
     const Tensor& leaf = mine[i].tensor;
     if (leaf.dtype() != sum.dtype()) {
       const Tensor rounded = Tensor::empty(sum.shape(), leaf.dtype(), sum.device());
-      kernels::Elementwise::on(sum.device()).cast(sum, rounded);
+      kernels::cast(sum, rounded);
       sum = rounded;
     }
     leaves.push_back(leaf);

@@ -8,7 +8,7 @@
 
 #include "comm/ddp/digest.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/elementwise.h"
 
@@ -176,10 +176,9 @@ void TrainingStep::forward_and_backward(const StepInputs& inputs, std::size_t mi
   const comm::ShareOutput output = ddp_.forward(batch);
   const comm::Share share = output.share();
   const Tensor loss = checked_loss_of(batch, output, share.loss_divisor);
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(device_);
   const Tensor part = micro_batch == 0 ? loss_sum : Tensor::empty({1}, DType::kFloat32, device_);
-  elementwise.scale(loss.detach({1}), share.loss_factor, nullptr, part);
-  if (micro_batch > 0) elementwise.accumulate(part, loss_sum);
+  kernels::scale(loss.detach({1}), share.loss_factor, nullptr, part);
+  if (micro_batch > 0) kernels::accumulate(part, loss_sum);
 
   enter(Phase::kBackward);
   scaler_.backward(loss);

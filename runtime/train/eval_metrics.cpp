@@ -6,7 +6,7 @@
 #include <span>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/train/one_nan.h"
 #include "runtime/train/prediction.h"
 
@@ -41,7 +41,7 @@ double dice_of(std::int64_t both, std::int64_t answered, std::int64_t expected) 
 Tensor float32_of(const Tensor& output) {
   const Tensor there = output.to(kCpu);
   const Tensor values = Tensor::empty(there.shape(), DType::kFloat32);
-  kernels::Elementwise::on(kCpu).cast(there, values);
+  kernels::cast(there, values);
   return values;
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
 #include "runtime/job/fault_point.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/train/record/restarts.h"
 
@@ -102,8 +102,7 @@ void Faults::at(job::Phase phase) const {
 }
 
 void Faults::poison(const Tensor& gradient, float value) {
-  kernels::Elementwise::on(gradient.device())
-      .fill(gradient.reshaped({gradient.numel()}).rows(0, 1), static_cast<double>(value));
+  kernels::fill(gradient.reshaped({gradient.numel()}).rows(0, 1), static_cast<double>(value));
 }
 
 void Faults::gradient_ready(std::size_t slot) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/autograd/engine.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/ops/ops.h"
 #include "tests/bench/stopwatch.h"
 
@@ -32,7 +32,7 @@ inline Tensor random_tensor(const Shape& shape, DType dtype, std::uint32_t seed)
   std::vector<float> values(static_cast<std::size_t>(shape.numel()));
   for (float& value : values) value = static_cast<float>(generator() * 0x1p-31 - 1.0);
   const Tensor tensor = Tensor::empty(shape, dtype);
-  kernels::Elementwise::on(kCpu).cast(Tensor::from(values, shape), tensor);
+  kernels::cast(Tensor::from(values, shape), tensor);
   return tensor;
 }
 

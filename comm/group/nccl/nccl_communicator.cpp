@@ -10,7 +10,7 @@
 #include "comm/group/reduction_plan.h"
 #include "comm/group/versions.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/gpu.h"
 
@@ -56,7 +56,7 @@ void give_back(void* data, Device device) noexcept {
 /// tensor *= factor, rounded once, on the stream.
 void scale(const Tensor& tensor, double factor, const Stream& stream) {
   if (factor == 1.0) return;
-  stream.enqueue([&] { kernels::Elementwise::on(tensor.device()).scale(tensor, factor, nullptr, tensor); });
+  stream.enqueue([&] { kernels::scale(tensor, factor, nullptr, tensor); });
 }
 
 ncclRedOp_t nccl_operator(ReductionPlan::Operator op) {

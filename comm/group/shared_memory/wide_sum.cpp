@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 
 namespace lockstep::comm {
 
@@ -36,8 +36,7 @@ void reduce_wide(const Reduction& reduction, std::span<const std::byte* const> s
   for_each_piece(count, [&](std::int64_t begin, std::int64_t n) {
     for (std::size_t r = 0; r < sources.size(); ++r) {
       float* const own = widened.data() + r * static_cast<std::size_t>(n);
-      kernels::Elementwise::on(kCpu).cast(view(sources[r] + begin * element, n, reduction.dtype),
-                                          view(own, n, DType::kFloat32));
+      kernels::cast(view(sources[r] + begin * element, n, reduction.dtype), view(own, n, DType::kFloat32));
       from[r] = own;
     }
     void* const to = sum + begin;
@@ -49,7 +48,7 @@ void round_wide(const float* sum, DType dtype, std::int64_t count, std::span<std
   const std::int64_t element = static_cast<std::int64_t>(size_of(dtype));
   for_each_piece(count, [&](std::int64_t begin, std::int64_t n) {
     const std::byte* const first = outputs.front() + begin * element;
-    kernels::Elementwise::on(kCpu).cast(view(sum + begin, n, DType::kFloat32), view(first, n, dtype));
+    kernels::cast(view(sum + begin, n, DType::kFloat32), view(first, n, dtype));
     for (std::byte* const output : outputs.subspan(1)) {
       std::memcpy(output + begin * element, first, static_cast<std::size_t>(n * element));
     }

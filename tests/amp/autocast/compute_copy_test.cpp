@@ -7,7 +7,7 @@
 #include "amp/autocast/cast_cache.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/engine.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
@@ -47,7 +47,7 @@ TEST_F(ComputeCopy, StandsInForTheCastWithoutMemoryOrWork) {
 }
 
 TEST_F(ComputeCopy, IsWhatTheOperationReads) {
-  kernels::Elementwise::on(kCpu).fill(arena_.copies(), 1.0);  // the master says otherwise
+  kernels::fill(arena_.copies(), 1.0);  // the master says otherwise
   const Autocast guard(DType::kFloat16);
   const Tensor ones = Tensor::from<float>({1, 1, 1}, {1, 3});
   EXPECT_THAT(values_of(layer_.forward(ones)), ::testing::Each(3));
@@ -58,7 +58,7 @@ TEST_F(ComputeCopy, IsRenewedWhereTheWeightWasWritten) {
   const Tensor ones = Tensor::from<float>({1, 1, 1}, {1, 3});
   const auto write = [this](float value) {
     const Tensor values = Tensor::empty(weight_.shape(), DType::kFloat32);
-    kernels::Elementwise::on(kCpu).fill(values, static_cast<double>(value));
+    kernels::fill(values, static_cast<double>(value));
     return values;
   };
   weight_.copy_from(write(2));
@@ -68,7 +68,7 @@ TEST_F(ComputeCopy, IsRenewedWhereTheWeightWasWritten) {
   for (float& value : weight_.mutable_as<float>()) value = std::min(value, 1.0f);
   EXPECT_THAT(values_of(arena_.copies()).front(), 1) << "without a forward pass too";
   EXPECT_THAT(values_of(layer_.forward(ones)), ::testing::Each(3));
-  kernels::Elementwise::on(kCpu).fill(weight_, 4.0);
+  kernels::fill(weight_, 4.0);
   weight_.bump_version();
   EXPECT_THAT(values_of(layer_.forward(ones)), ::testing::Each(12)) << "by a kernel, whose caller counts the write";
 }

@@ -6,7 +6,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/state_dict.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
@@ -200,7 +200,7 @@ TEST(OptLevel, WithoutMastersRoundsWhatIsLoaded) {
   nn::StateDict state;
   for (const auto& [name, tensor] : nn::state_dict(model.net)) {
     state[name] = Tensor::empty(tensor.shape(), tensor.dtype());
-    kernels::Elementwise::on(kCpu).fill(state[name], 1.0001);
+    kernels::fill(state[name], 1.0001);
   }
   nn::load_state_dict(model.net, state);
   const nn::StateDict loaded = nn::state_dict(model.net);

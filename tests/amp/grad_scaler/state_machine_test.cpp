@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 
 namespace lockstep::amp {
@@ -150,8 +150,7 @@ TEST(ScalerStates, UnscaledGradientsMayBeChangedBeforeTheStep) {
   scaler.unscale_(*scaled.optimizer);
   plain.backward(one);
   kernels::testing::expect_close(scaled.arena->grads(), plain.arena->grads(), {.relative = 1e-6, .absolute = 1e-12});
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(device());
-  for (const Tensor& grads : {scaled.arena->grads(), plain.arena->grads()}) elementwise.fill(grads, 0.25);
+  for (const Tensor& grads : {scaled.arena->grads(), plain.arena->grads()}) kernels::fill(grads, 0.25);
   scaler.step(*scaled.optimizer);
   plain.optimizer->step(1.0f, 0.0f);
   EXPECT_EQ(values_of(scaled.arena->masters()), values_of(plain.arena->masters())) << "unscaled once, not twice";
@@ -183,12 +182,11 @@ TEST(ScalerStates, UnscalingSixteenBitGradientsMakesThemFloat32) {
 TEST(ScalerStates, AStepAfterUnscaleClipsByTheNormOfTheChangedGradients) {
   GradScaler scaler = scaler_with({.init = 64});
   ScaledModel model(with_sgd({.lr = 1}, {.clip_norm = 1}));
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(device());
   model.backward(scaler);
   scaler.unscale_(*model.optimizer);
   double count = 0;
   for (const nn::Parameter& parameter : model.parameters()) {
-    elementwise.fill(parameter.tensor.grad(), 100.0);
+    kernels::fill(parameter.tensor.grad(), 100.0);
     count += static_cast<double>(parameter.tensor.numel());
   }
   const double before = model.parameters()[0].tensor.item();

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 #include "tests/support/source_folder.h"
 
@@ -23,7 +23,7 @@ using nlohmann::json;
 struct OneWeight {
   OneWeight() {
     const nn::Parameter parameter = net.parameters()[0];
-    kernels::Elementwise::on(kCpu).fill(parameter.tensor, 1.0);
+    kernels::fill(parameter.tensor, 1.0);
     optimizer = optim::sgd({parameter}, {.lr = 0x1p-10});
     optimizer->attach(std::make_shared<nn::Arena>(net, nn::ArenaOptions{.device = device()}));
   }

@@ -7,7 +7,7 @@
 
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/digest.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/clip.h"
@@ -111,7 +111,7 @@ TEST(Accumulation, WhoseSumTheWireCannotHoldSkipTheStep) {
     if (slot != last || ++passes % 2 == 0) return;
     const nn::Arena::Slot& place = learner.arena().slots()[last];
     // Finite in float32, where the micro-batches are added.
-    kernels::Elementwise::on(rank_device()).fill(learner.arena().grads().rows(place.begin, place.begin + 1), 1e6);
+    kernels::fill(learner.arena().grads().rows(place.begin, place.begin + 1), 1e6);
   });
   learner.backward(make_samples(kAccumulationSamples, 4, 1, 1),
                    part_of(kAccumulationSamples, 2, world().rank(), world().size(), Shares::kEven), 1);

@@ -6,7 +6,7 @@
 
 #include "amp/grad_scaler/verdict.h"
 #include "comm/ddp/digest.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/losses.h"
 #include "tests/comm/ddp/ddp_fixture.h"
@@ -87,7 +87,7 @@ class Skips : public testing::Test {
   void plant(float value) {
     const nn::Arena::Slot& slot = learner_.arena().slots()[slot_];
     const Tensor& grads = learner_.arena().grads();
-    kernels::Elementwise::on(rank_device()).fill(grads.rows(slot.end - 1, slot.end), static_cast<double>(value));
+    kernels::fill(grads.rows(slot.end - 1, slot.end), static_cast<double>(value));
   }
 
   /// From now on, this rank's gradient of `slot` holds `value` as of this micro-batch of the next step.

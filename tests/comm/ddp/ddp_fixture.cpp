@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/counter_rng.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/losses.h"
@@ -123,7 +123,7 @@ double norm(const Tensor& a) { return distance(a, Tensor::zeros(a.shape(), a.dty
 std::vector<float> floats_of(const Tensor& tensor) {
   const Tensor host = tensor.to(kCpu);
   const Tensor floats = Tensor::empty(host.shape(), DType::kFloat32);
-  kernels::Elementwise::on(kCpu).cast(host, floats);
+  kernels::cast(host, floats);
   return {floats.as<float>().begin(), floats.as<float>().end()};
 }
 

@@ -6,7 +6,7 @@
 
 #include "comm/ddp/digest.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::comm {
@@ -131,7 +131,7 @@ TEST(Models, StartWithTheWeightsOfRankZero) {
   of_the_rank.seed = static_cast<std::uint64_t>(world().rank());
   Learner learner(of_the_rank, 4, 1);
   for (const auto& [name, statistics] : learner.arena().statistics()) {
-    kernels::Elementwise::on(rank_device()).fill(statistics->committed(), world().rank() + 3);
+    kernels::fill(statistics->committed(), world().rank() + 3);
   }
   learner.join();
   EXPECT_TRUE(bits_of({learner.arena().masters(), learner.arena().copies()}) ==

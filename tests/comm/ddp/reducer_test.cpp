@@ -10,7 +10,7 @@
 
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
 #include "tests/runtime/kernels/tensors.h"
@@ -38,7 +38,7 @@ class Spy : public Communicator {
   void all_reduce(const Tensor& buffer, ReduceOp op, float premultiply, const Stream& stream) override {
     calls.push_back({buffer, op, premultiply});
     const double factor = static_cast<double>(premultiply) * (op == ReduceOp::kSum ? 2.0 : 1.0);
-    stream.enqueue([buffer, factor] { kernels::Elementwise::on(kCpu).scale(buffer, factor, nullptr, buffer); });
+    stream.enqueue([buffer, factor] { kernels::scale(buffer, factor, nullptr, buffer); });
   }
   void broadcast(const Tensor&, int, const Stream&) override {}
   void all_gather(const Tensor&, const Tensor&, const Stream&) override {}
@@ -263,7 +263,7 @@ TEST_F(ReducerCalls, TakeAnUnusedParameterForZeroWhereTheJobSaysSo) {
   make_reducer();
   for (const bool dropping : {false, true}) {
     arena_->zero_grad();
-    kernels::Elementwise::on(kCpu).fill(arena_->grads(), 7.0);
+    kernels::fill(arena_->grads(), 7.0);
     backward(dropping ? net_.forward_dropping(input()) : net_.forward_around(input()));
     const auto& slot =
         *std::ranges::find(arena_->slots(), "middle.weight", [](const auto& at) { return at.parameter.name; });
@@ -309,7 +309,7 @@ TEST_F(ReducerCalls, FlagTheParameterWhoseOwnGradientIsBad) {
     arena_->zero_grad();
     reducer_->set_on_gradient([&](std::size_t slot) {
       const std::int64_t at = arena_->slots()[slot].begin;
-      if (slot == bad) kernels::Elementwise::on(kCpu).fill(arena_->grads().rows(at, at + 1), 1e300);  // inf in float32
+      if (slot == bad) kernels::fill(arena_->grads().rows(at, at + 1), 1e300);  // inf in float32
     });
     backward();
     for (std::size_t slot = 0; slot < arena_->slots().size(); ++slot) {

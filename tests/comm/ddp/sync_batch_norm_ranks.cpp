@@ -10,7 +10,7 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/batch_norm.h"
@@ -52,7 +52,7 @@ std::string name_of(const SyncNormCase& at) {
 /// On the CPU.
 Tensor cast(const Tensor& tensor, DType dtype) {
   const Tensor out = Tensor::empty(tensor.shape(), dtype);
-  kernels::Elementwise::on(kCpu).cast(tensor, out);
+  kernels::cast(tensor, out);
   return out;
 }
 
@@ -106,7 +106,7 @@ class SyncBatchNorm : public testing::TestWithParam<SyncNormCase> {
     // Where a ReLU's input is next to 0, rounding decides whether the gradient passes.
     for (std::int64_t i = 0; i < dy.numel(); ++i) {
       if (relu && std::abs(expected_.y.item(i)) < 0.02) {
-        kernels::Elementwise::on(kCpu).fill(dy.reshaped({dy.numel()}).rows(i, i + 1), 0.0);
+        kernels::fill(dy.reshaped({dy.numel()}).rows(i, i + 1), 0.0);
       }
     }
     autograd::backward(expected_.y, cast(dy, DType::kFloat64));
@@ -126,8 +126,8 @@ class SyncBatchNorm : public testing::TestWithParam<SyncNormCase> {
   void mine(const Tensor& x, const Tensor& added, bool relu, const Tensor& dy) {
     nn::BatchNorm norm(kChannels, {.relu = relu});
     const std::vector<nn::Parameter> parameters = norm.parameters();
-    kernels::Elementwise::on(kCpu).cast(gamma_, parameters[0].tensor);
-    kernels::Elementwise::on(kCpu).cast(beta_, parameters[1].tensor);
+    kernels::cast(gamma_, parameters[0].tensor);
+    kernels::cast(beta_, parameters[1].tensor);
     arena_.emplace(norm, nn::ArenaOptions{.device = rank_device()});
     const std::shared_ptr<void> channel = convert_sync_batch_norm(norm, *world().communicator());
     found_ = {leaf(mine_of(x)),
@@ -198,7 +198,7 @@ double running_mean(int group_size) {
   const nn::Arena arena(norm, nn::ArenaOptions{.device = rank_device()});
   const std::shared_ptr<void> channel = convert_sync_batch_norm(norm, *world().communicator(), group_size);
   const Tensor x = Tensor::empty({2, 1}, DType::kFloat32, rank_device());
-  kernels::Elementwise::on(rank_device()).fill(x, static_cast<double>(world().rank() + 1));
+  kernels::fill(x, static_cast<double>(world().rank() + 1));
   norm.forward(x);
   nn::RunningStatistics& statistics = *norm.statistics()[0].second;
   statistics.commit(DeviceValue(0.0f, rank_device()).data());
@@ -226,7 +226,7 @@ TEST(SyncBatchNorm, OverGroupsSharesRankZerosStatisticsBeforeTheyAreUsed) {
                   4, 1);
   learner.join();
   const Tensor& committed = learner.arena().statistics()[0].second->committed();
-  kernels::Elementwise::on(committed.device()).fill(committed, static_cast<double>(world().rank()));
+  kernels::fill(committed, static_cast<double>(world().rank()));
   learner.ddp().share_statistics();
   EXPECT_EQ(committed.item(0), 0.0);
 }

@@ -4,7 +4,7 @@
 
 #include "comm/ddp/digest.h"
 #include "runtime/data/batch.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
@@ -66,9 +66,8 @@ TEST(TiedWeights, AreOneSlotWithTheGradientsOfBothUses) {
     apart.backward(input, {0, 10});
     tied.backward(input, cut({0, 10}, world().rank(), world().size(), Shares::kGrowing));
     const Tensor sum = Tensor::empty({kWidth, kWidth}, DType::kFloat32, rank_device());
-    const kernels::Elementwise& elementwise = kernels::Elementwise::on(rank_device());
-    elementwise.cast(apart.grad(0), sum);
-    elementwise.accumulate(apart.grad(2), sum);
+    kernels::cast(apart.grad(0), sum);
+    kernels::accumulate(apart.grad(2), sum);
     EXPECT_GT(norm(apart.grad(2)), 0.0);
     EXPECT_LE(distance(tied.grad(0), sum), (level == OptLevel::kO0 ? 1e-5 : 1e-2) * norm(sum));
   }

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "runtime/autograd/engine.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/ops/ops.h"
 #include "tests/runtime/autograd/graph.h"
 
@@ -53,7 +53,7 @@ TEST(BackwardOnThreads, LosesNoGradientThatOperationsWriteIntoAnArena) {
   const Tensor w = parameter({16, 8}), bias = parameter({16});
   give_slot(w), give_slot(bias);
   const Tensor x = Tensor::zeros({4, 8}, DType::kFloat32);
-  kernels::Elementwise::on(kCpu).fill(x, 1);
+  kernels::fill(x, 1);
   run_at_once([&] { ops::sum(ops::linear(x, w, bias)).backward(); });
   EXPECT_THAT(values_of(w.grad()), Each(4 * kSum));
   EXPECT_THAT(values_of(bias.grad()), Each(4 * kSum));
@@ -61,8 +61,8 @@ TEST(BackwardOnThreads, LosesNoGradientThatOperationsWriteIntoAnArena) {
 
 TEST(BackwardOnThreads, LosesNoGradientOfOperationsThatTakeTheirParametersInAnotherOrder) {
   const Tensor a = parameter({8, 8}), b = parameter({8, 8});
-  kernels::Elementwise::on(kCpu).fill(a, 1);
-  kernels::Elementwise::on(kCpu).fill(b, 1);
+  kernels::fill(a, 1);
+  kernels::fill(b, 1);
   give_slot(a), give_slot(b);
   std::atomic<int> number = 0;
   run_at_once([&] {

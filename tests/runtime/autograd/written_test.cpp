@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "runtime/autograd/engine.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/ops/ops.h"
 #include "tests/runtime/autograd/graph.h"
 
@@ -18,7 +18,7 @@ using testing::values_of;
 
 Tensor tensor(const Shape& shape, bool requires_grad = true) {
   const Tensor tensor = Tensor::zeros(shape, DType::kFloat32);
-  kernels::Elementwise::on(kCpu).fill(tensor, 0.5);
+  kernels::fill(tensor, 0.5);
   if (requires_grad) tensor.set_requires_grad(true);
   return tensor;
 }

@@ -11,7 +11,7 @@
 #include "runtime/data/loader.h"
 #include "runtime/data/mixup.h"
 #include "runtime/data/synthetic.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "tests/runtime/data/loader_fixture.h"
 
 namespace lockstep::data {
@@ -39,7 +39,7 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 /// The batch has what `wide` has, with its inputs cast.
 void expect_cast(Batch batch, Batch wide, DType dtype) {
   const Tensor cast = Tensor::empty(wide.input.shape(), dtype);
-  kernels::Elementwise::on(kCpu).cast(wide.input, cast);
+  kernels::cast(wide.input, cast);
   wide.input = cast;
   const std::vector<Tensor*> tensors = batch.tensors(), expected = wide.tensors();
   ASSERT_EQ(tensors.size(), expected.size());

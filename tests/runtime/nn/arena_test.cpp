@@ -6,7 +6,7 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
 #include "tests/runtime/kernels/tensors.h"
@@ -166,7 +166,7 @@ TEST(Arena, AccumulatesUntilZeroGrad) {
 TEST(Arena, ZeroMissingGradsFillsOnlyWhatNobodyWrote) {
   Net model;
   const Arena arena(model.net, on_device());
-  kernels::Elementwise::on(device()).fill(arena.grads(), 7.0);  // left over from an earlier step
+  kernels::fill(arena.grads(), 7.0);  // left over from an earlier step
   ops::sum(model.parameter(1)).backward();
   arena.zero_missing_grads();
   EXPECT_THAT(values_of(model.parameter(1).grad()), Each(1));
@@ -230,7 +230,7 @@ TEST(Arena, KeepsComputeCopiesOfTheMasters) {
   EXPECT_EQ(values_of_all(model.net), before) << "the masters keep every bit";
   EXPECT_EQ(values_of(arena.copies()), rounded(values_of(arena.masters()), DType::kBFloat16));
   const std::uint64_t version = model.parameter(0).version();
-  kernels::Elementwise::on(device()).fill(arena.masters(), 1.5);
+  kernels::fill(arena.masters(), 1.5);
   arena.refresh_copies();
   EXPECT_THAT(values_of(arena.copies()), Each(1.5));
   EXPECT_GT(model.parameter(0).version(), version) << "whoever cached a cast must notice";

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "tests/runtime/optim/small_model.h"
 
 namespace lockstep::optim {
@@ -25,7 +25,7 @@ using ::testing::ThrowsMessage;
 /// The weights' change by one step of plain SGD with gradient 0: what decay and rate each parameter has.
 std::vector<double> changes_of(const MakeOptimizer& optimizer) {
   SmallModel model(optimizer);
-  kernels::Elementwise::on(device()).fill(model.arena->masters(), 1.0);
+  kernels::fill(model.arena->masters(), 1.0);
   model.backward(1, 0);
   model.optimizer->step();
   std::vector<double> changes;

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "tests/runtime/optim/small_model.h"
 
 namespace lockstep::optim {
@@ -48,7 +48,7 @@ TEST_P(MissingGradient, LeavesWeightDecayMomentumAndStepCountAlone) {
   std::vector<std::vector<std::vector<double>>> before;
   for (std::size_t slot = 0; slot < 4; ++slot) before.push_back(state(slot));
   // What lies in an empty slot is not even looked at.
-  kernels::Elementwise::on(device()).fill(model.arena->grads(), std::numeric_limits<double>::quiet_NaN());
+  kernels::fill(model.arena->grads(), std::numeric_limits<double>::quiet_NaN());
   step_bias_alone(model, 1);
   for (std::size_t slot = 0; slot < 4; ++slot) {
     const bool has = model.arena->slots()[slot].parameter.name == "dense.bias";

@@ -11,7 +11,7 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "tests/runtime/optim/small_model.h"
 
 namespace lockstep::optim {
@@ -252,7 +252,7 @@ TEST(Optimizer, UnscalingSixteenBitGradientsKeepsWhatTheyCannotHold) {
         EXPECT_EQ(unscaled[i], scaled[i] * 0x1p-20) << i;
       }
     }
-    kernels::Elementwise::on(device()).fill(model.arena->grads(), 0.5);
+    kernels::fill(model.arena->grads(), 0.5);
     model.optimizer->step(1.0f, 0.0f);
     for (const nn::Arena::Slot& slot : model.arena->slots()) {
       const auto at = static_cast<std::size_t>(slot.begin);
@@ -306,10 +306,9 @@ TEST_P(EveryOptimizer, ContinuesFromRestoredStateToTheSameBits) {
   };
   for (int number = 1; number <= 3; ++number) step(through, number);
   SmallModel resumed(GetParam());
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(device());
-  elementwise.cast(through.arena->masters(), resumed.arena->masters());
+  kernels::cast(through.arena->masters(), resumed.arena->masters());
   for (std::size_t i = 0; i < through.optimizer->state().size(); ++i) {
-    elementwise.cast(through.optimizer->state()[i].second, resumed.optimizer->state()[i].second);
+    kernels::cast(through.optimizer->state()[i].second, resumed.optimizer->state()[i].second);
   }
   for (std::size_t i = 0; i < through.optimizer->parameter_state().size(); ++i) {
     resumed.optimizer->parameter_state()[i].second.copy_from(through.optimizer->parameter_state()[i].second);

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/optimizer.h"
@@ -48,7 +48,7 @@ class SmallModel {
   /// Makes element `at` of the parameter's gradient `value`.
   void spoil(std::size_t parameter, std::int64_t at, double value) const {
     const Tensor gradient = parameters()[parameter].tensor.grad();
-    kernels::Elementwise::on(device()).fill(gradient.reshaped({gradient.numel()}).rows(at, at + 1), value);
+    kernels::fill(gradient.reshaped({gradient.numel()}).rows(at, at + 1), value);
   }
 
   /// Multiples of 1/64 below 2, which float16 represents.

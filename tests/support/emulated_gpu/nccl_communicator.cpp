@@ -4,7 +4,7 @@
 #include "comm/group/arguments.h"
 #include "comm/group/reduction_plan.h"
 #include "comm/group/versions.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/tensor/gpu.h"
 #include "tests/support/emulated_gpu/emulation.h"
 
@@ -85,7 +85,7 @@ class EmulatedNccl final : public Communicator, public PlannedReductions {
   /// A pass over the tensor, as of NCCL's communicator.
   static void scale(const Tensor& tensor, double factor, const Stream& stream) {
     if (factor == 1.0) return;
-    stream.enqueue([&] { kernels::Elementwise::on(tensor.device()).scale(tensor, factor, nullptr, tensor); });
+    stream.enqueue([&] { kernels::scale(tensor, factor, nullptr, tensor); });
   }
   template <class Call>
   void run(const Stream& stream, Call call) {
