@@ -6,6 +6,7 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/rank.h"
 #include "launcher/commands/run_directory.h"
+#include "launcher/supervisor/error_block.h"
 #include "launcher/supervisor/launch.h"
 #include "runtime/job/job.h"
 #include "runtime/step/replicated.h"
@@ -54,6 +55,17 @@ void print(const train::EvalResult& result, bool json) {
   std::fflush(stdout);
 }
 
+/// All ranks have the same result, so none has to end the others: an abort might cut off what rank 0 has printed.
+ExitCode end_of(const train::EvalResult& result, int rank) {
+  try {
+    train::require_finite(result, "");
+  } catch (const Error& error) {
+    if (rank == 0) print_error(error);
+    return error.code();
+  }
+  return ExitCode::kDone;
+}
+
 ExitCode run(const EvalCommand& command) {
   command.launch.require_device();
   for (const std::string& path : command.confusion) train::require_confusion_format(path);
@@ -75,9 +87,8 @@ ExitCode run(const EvalCommand& command) {
     step::on_rank_zero(*world.communicator(), [&] {
       for (const std::string& path : command.confusion) train::write_confusion(path, *result.confusion);
       print(result, command.json);
-      train::require_finite(result, "");
     });
-    return ExitCode::kDone;
+    return end_of(result, world.rank());
   });
 }
 

@@ -104,7 +104,9 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
     // A call that hangs from here on is ended, since the rank is done.
     std::fflush(stdout);
     set_end(RankPhase::kDone, static_cast<int>(code));
-    return code;
+    // The supervisor takes the code from the board. Where a rank ends with another than 0, mpirun ends the job, and
+    // that of Open MPI 5 may do so before it has passed on the last output.
+    return board.ranks() > 0 ? ExitCode::kDone : code;
   } catch (const std::exception& exception) {
     stage = Stage::kEnds;
     const Error error = as_error(exception);

@@ -261,11 +261,16 @@ bool Supervisor::end_hangs(milliseconds elapsed) {
 }
 
 std::optional<int> Supervisor::code_of_ranks() const {
+  for (int rank = 0; rank < board_.ranks(); ++rank) {
+    if (board_.get(rank).exit_code < 0) return std::nullopt;
+  }
+  return code_so_far();
+}
+
+int Supervisor::code_so_far() const {
   int code = 0;
   for (int rank = 0; rank < board_.ranks(); ++rank) {
-    const int own = board_.get(rank).exit_code;
-    if (own < 0) return std::nullopt;
-    code = more_telling(code, own);
+    if (const int own = board_.get(rank).exit_code; own > 0) code = more_telling(code, own);
   }
   return code;
 }
@@ -310,7 +315,9 @@ void Supervisor::escalate() {
 
 Outcome Supervisor::outcome() const {
   const std::optional<int> of_ranks = job_over_ || mpirun_.was_killed() ? code_of_ranks() : std::nullopt;
-  const int code = of_ranks.value_or(mpirun_.exit_code());
+  // To mpirun, ranks that are done end with 0; those on other machines, which have no board, with their code.
+  const int of_mpirun = mpirun_.exit_code() == 0 ? code_so_far() : mpirun_.exit_code();
+  const int code = of_ranks.value_or(of_mpirun);
   // Ranks that are done were stopped, or lost their mpirun, too late to matter.
   if (silence_ && !stop_requested_ && !of_ranks) return because(*silence_);
   // Whoever tells mpirun to stop as well has it end the ranks before they have saved.
@@ -335,15 +342,11 @@ Outcome Supervisor::outcome() const {
 }
 
 Outcome Supervisor::outcome_without_mpirun() const {
-  int code = 0;
-  int without_code = 0;
-  for (int rank = board_.ranks() - 1; rank >= 0; --rank) {
-    const int own = board_.get(rank).exit_code;
-    if (own < 0) without_code = rank;
-    code = more_telling(code, own);
-  }
   // A rank that reports an error ends the others.
-  return code > 0 ? Outcome{.code = static_cast<ExitCode>(code)} : lost_rank(without_code);
+  if (const int code = code_so_far(); code > 0) return {.code = static_cast<ExitCode>(code)};
+  int without_code = 0;
+  while (without_code + 1 < board_.ranks() && board_.get(without_code).exit_code >= 0) ++without_code;
+  return lost_rank(without_code);
 }
 
 Outcome Supervisor::lost_rank(int rank) const {

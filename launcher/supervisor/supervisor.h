@@ -67,6 +67,8 @@ class Supervisor {
   bool end_hangs(std::chrono::milliseconds elapsed);
   /// The exit codes of the ranks, once all have ended; mpirun may never say.
   std::optional<int> code_of_ranks() const;
+  /// The most telling of the exit codes that ranks have ended with so far; 0 where none has.
+  int code_so_far() const;
   void take_down(std::chrono::milliseconds delay);
   bool mpirun_has_noticed() const;
   void escalate();

@@ -315,6 +315,18 @@ TEST(Supervisor, EndsARankThatIsDoneAndHangsOnceAskedTo) {
   EXPECT_FALSE(outcome.error);
 }
 
+// To mpirun they have all ended with 0.
+TEST(Supervisor, TakesTheCodeThatRanksAreDoneWithWhereMpirunEndsWithNone) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0, 1}, RankPhase::kDone);
+  for (const int rank : {0, 1}) board.set_exit_code(rank, static_cast<int>(ExitCode::kPreempted));
+  const SignalInbox inbox;
+  const Outcome outcome = Supervisor({{"/bin/true"}, {}}, board, inbox, {}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kPreempted);
+  EXPECT_FALSE(outcome.error);
+}
+
 TEST(Supervisor, TakesRanksThatAreDoneForDoneWhateverKillsMpirun) {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 2);

@@ -2,11 +2,13 @@
 """The best checkpoint is kept, and a run that no longer improves ends."""
 import json
 import math
+import os
+import shutil
 import struct
 import subprocess
 import unittest
 
-from runs import DIGITS, LOCKSTEP, RANK_COUNTS, RunTest, npy
+from runs import DIGITS, LOCKSTEP, RANK_COUNTS, RunTest, npy, require_mpi
 
 EVALUATED = ("train.eval_every=10", "data.eval_batch=50")
 BEST = ("checkpoint.best=eval.accuracy",)
@@ -172,6 +174,19 @@ checkpoint { best: "eval.accuracy" every_steps: 1 }
             self.assertEqual(told.returncode, 5, told.stderr)
             self.assertIn("the loss of the evaluation is nan", told.stderr)
             self.assertIsNone(json.loads(told.stdout)["loss"])
+
+    def test_mpirun_does_not_end_an_evaluation_that_fails(self):
+        require_mpi()
+        run = self.train("run", "train.eval_every=0", "train.early_stopping=unset", "train.steps=2", job=self.job, code=5)
+        code = self.folder / "code"
+        wrapper = self.folder / "mpirun"
+        wrapper.write_text(f'#!/bin/sh\n{shutil.which("mpirun")} "$@"\ncode=$?\necho $code > {code}\nexit $code\n')
+        wrapper.chmod(0o755)
+        command = [LOCKSTEP, "eval", str(self.job), "--checkpoint", str(run.directory), "--nproc", "2"]
+        environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"}
+        told = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        self.assertEqual((told.returncode, code.read_text()), (5, "0\n"), told.stderr)
+        self.assertEqual(told.stderr.count("lockstep: error"), 1, told.stderr)
 
 
 if __name__ == "__main__":
