@@ -13,7 +13,6 @@
 #include "runtime/base/error.h"
 #include "runtime/kernels/assign.h"
 #include "runtime/kernels/decisions.h"
-#include "runtime/kernels/elementwise.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/shape.h"
 
@@ -333,7 +332,7 @@ Tensor GradScaler::found_inf() const {
       continue;
     }
     const Tensor both = Tensor::empty({1}, DType::kFloat32, state_.device());
-    kernels::Elementwise::on(state_.device()).add(any, mine, both);
+    kernels::add(any, mine, both);
     any = both;
   }
   return any;

@@ -9,7 +9,6 @@
 #include "runtime/base/error.h"
 #include "runtime/kernels/arena.h"
 #include "runtime/kernels/assign.h"
-#include "runtime/kernels/elementwise.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/trace_range.h"
 
@@ -261,8 +260,7 @@ void Reducer::finish_pass() {
   for (const Event& event : events_) communicator_->wait_for(event, here);
   if (!alone()) arena_->hold(arena_->wire());
   if (!alone() && another_) {
-    const kernels::Elementwise& elementwise = kernels::Elementwise::on(found_.device());
-    elementwise.multiply(found_, clean_, found_);
+    kernels::multiply(found_, clean_, found_);
     kernels::accumulate(found_, local_flags_);
   }
   arena_->note_reduction(local_flags_, used_);

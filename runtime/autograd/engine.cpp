@@ -13,7 +13,6 @@
 #include "runtime/autograd/scale_mark.h"
 #include "runtime/base/error.h"
 #include "runtime/kernels/assign.h"
-#include "runtime/kernels/elementwise.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/trace_range.h"
 
@@ -23,9 +22,8 @@ namespace {
 
 Tensor add(const Tensor& a, const Tensor& b) {
   const Tensor sum = Tensor::empty(a.shape(), promote(a.dtype(), b.dtype()), a.device());
-  const kernels::Elementwise& elementwise = kernels::Elementwise::on(a.device());
   if (a.dtype() == b.dtype()) {
-    elementwise.add(a, b, sum);
+    kernels::add(a, b, sum);
   } else {
     kernels::cast(a, sum);
     kernels::accumulate(b, sum);

@@ -15,4 +15,10 @@ void scale(const Tensor& in, double factor, const float* device_factor, const Te
   Elementwise::on(out.device()).scale(in, factor, device_factor, out);
 }
 
+void add(const Tensor& a, const Tensor& b, const Tensor& out) { Elementwise::on(out.device()).add(a, b, out); }
+
+void multiply(const Tensor& a, const Tensor& b, const Tensor& out) {
+  Elementwise::on(out.device()).multiply(a, b, out);
+}
+
 }  // namespace lockstep::kernels

@@ -16,5 +16,9 @@ void cast(const Tensor& in, const Tensor& out);
 void accumulate(const Tensor& in, const Tensor& out);
 /// out = in * factor * (*device_factor where given). out may alias in.
 void scale(const Tensor& in, double factor, const float* device_factor, const Tensor& out);
+/// out = a + b
+void add(const Tensor& a, const Tensor& b, const Tensor& out);
+/// out = a * b
+void multiply(const Tensor& a, const Tensor& b, const Tensor& out);
 
 }  // namespace lockstep::kernels

@@ -4,8 +4,8 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/convolution.h"
-#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/reductions.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
@@ -105,7 +105,7 @@ Tensor transposed(const Tensor& input, const Tensor& weight_in, const Tensor& bi
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   // Seen from the convolution, y is its input and x its output.
   kernels::Convolution::on(x.device()).conv_backward(geometry, y, weight, x, y, {}, {}, false);
-  if (bias.defined()) kernels::Elementwise::on(x.device()).add(y, bias, y);
+  if (bias.defined()) kernels::add(y, bias, y);
   autograd::record(
       y, name_of(amp::Op::kConvTranspose), {x, weight, bias},
       both_of(Transposed{{geometry, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias)}}));
