@@ -19,6 +19,8 @@ const Backend& backend(Device device) {
   return scoped != nullptr ? *scoped : cpu_backend();
 }
 
+std::string_view backend_name(Device device) { return backend(device).name; }
+
 const Backend& reference_backend() {
   static const Backend backend{reference::kElementwise,   reference::kPointwise,
                                reference::kReductions,    reference::kMatrixProducts,

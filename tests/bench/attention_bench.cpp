@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/attention.h"
 #include "tests/bench/stopwatch.h"
 #include "tests/runtime/kernels/tensors.h"
 
@@ -39,7 +39,7 @@ void measure(const std::string& name, DType dtype) {
   const Tensor norms = Tensor::empty({problem.batch, problem.heads, problem.length, 2}, DType::kFloat32);
   const AttentionScores scores{.scale = 1.0 / std::sqrt(static_cast<double>(problem.channels)),
                                .causal = problem.causal};
-  const Backend& cpu = backend(kCpu);
+  const Attention& cpu = Attention::on(kCpu);
   const auto forward = [&] { cpu.attention(q, k, v, scores, out, norms); };
   const auto both = [&] {
     forward();

@@ -6,7 +6,10 @@
 
 #include <string>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/assign.h"
+#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/matmul.h"
+#include "runtime/kernels/pooling.h"
 #include "tests/bench/peak.h"
 
 namespace lockstep::kernels {
@@ -14,7 +17,7 @@ namespace {
 
 Tensor ones(const Shape& shape, DType dtype) {
   const Tensor tensor = Tensor::empty(shape, dtype);
-  backend(kCpu).fill(tensor, 1.0);
+  fill(tensor, 1.0);
   return tensor;
 }
 
@@ -41,7 +44,7 @@ void forward(benchmark::State& state, const Conv& conv, DType dtype) {
   const Tensor x = ones(conv.x, dtype);
   const Tensor weight = ones(conv.weight, dtype);
   const Tensor y = Tensor::empty(conv_output_shape(conv.x, conv.weight, conv.geometry), dtype);
-  for (auto _ : state) backend(kCpu).conv_forward(conv.geometry, x, weight, {}, y);
+  for (auto _ : state) Convolution::on(kCpu).conv_forward(conv.geometry, x, weight, {}, y);
   report(state, 2.0 * static_cast<double>(y.numel() * weight.numel() / weight.size(0)));
 }
 
@@ -52,7 +55,7 @@ void backward(benchmark::State& state, const Conv& conv, DType dtype, bool with_
   const Tensor dy = ones(conv_output_shape(conv.x, conv.weight, conv.geometry), dtype);
   const Tensor dx = with_dx ? Tensor::empty(conv.x, dtype) : Tensor();
   const Tensor dweight = Tensor::empty(conv.weight, dtype);
-  for (auto _ : state) backend(kCpu).conv_backward(conv.geometry, x, weight, dy, dx, dweight, {}, false);
+  for (auto _ : state) Convolution::on(kCpu).conv_backward(conv.geometry, x, weight, dy, dx, dweight, {}, false);
   report(state, (with_dx ? 4.0 : 2.0) * static_cast<double>(dy.numel() * weight.numel() / weight.size(0)));
 }
 
@@ -66,7 +69,7 @@ void matmul(benchmark::State& state, const Matmul& c, DType dtype) {
   const Tensor a = ones(c.transpose_a ? Shape{c.k, c.m} : Shape{c.m, c.k}, dtype);
   const Tensor b = ones(c.transpose_b ? Shape{c.n, c.k} : Shape{c.k, c.n}, dtype);
   const Tensor out = Tensor::empty({c.m, c.n}, dtype);
-  for (auto _ : state) backend(kCpu).matmul(a, c.transpose_a, b, c.transpose_b, {}, false, out);
+  for (auto _ : state) MatrixProducts::on(kCpu).matmul(a, c.transpose_a, b, c.transpose_b, {}, false, out);
   report(state, 2.0 * static_cast<double>(c.m * c.n * c.k));
 }
 
@@ -75,7 +78,7 @@ void pool(benchmark::State& state, DType dtype) {
   const Tensor x = ones({32, 32, 32, 64}, dtype);
   const Tensor y = Tensor::empty(pool_output_shape(x.shape(), geometry), dtype);
   const Tensor indices = Tensor::empty(y.shape(), DType::kInt32);
-  for (auto _ : state) backend(kCpu).pool_forward(geometry, x, y, indices);
+  for (auto _ : state) Pooling::on(kCpu).pool_forward(geometry, x, y, indices);
   state.SetBytesProcessed(static_cast<std::int64_t>(x.bytes()) * static_cast<std::int64_t>(state.iterations()));
 }
 

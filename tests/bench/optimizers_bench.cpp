@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
+#include "runtime/kernels/assign.h"
+#include "runtime/kernels/decisions.h"
 #include "tests/bench/stopwatch.h"
 
 namespace lockstep::kernels {
@@ -29,10 +31,10 @@ struct Model {
     }
     for (Tensor* tensor : {&master, &grad, &a, &b, &c}) {
       *tensor = Tensor::empty({begin}, DType::kFloat32);
-      backend(kCpu).fill(*tensor, 0.01);
+      fill(*tensor, 0.01);
     }
     steps = Tensor::zeros({2 * layers}, DType::kInt64);
-    backend(kCpu).fill(steps, 3);
+    fill(steps, 3);
     rates = Tensor::zeros({2 * layers, 2}, DType::kFloat32);
     slice = {.master = master, .grad = grad, .segments = segments};
     flags = Tensor::empty({2 * layers}, DType::kFloat32);
@@ -48,8 +50,8 @@ struct Model {
   void reduce_to(DType dtype) {
     slice.grad = Tensor::empty(master.shape(), dtype);
     slice.copy = Tensor::empty(master.shape(), dtype);
-    backend(kCpu).cast(grad, slice.grad);
-    backend(kCpu).cast(master, slice.copy);
+    cast(grad, slice.grad);
+    cast(master, slice.copy);
   }
 
   std::vector<ArenaSegment> segments;
@@ -62,10 +64,10 @@ struct Model {
 struct Step {
   std::string name;
   int passes;  ///< over the elements, reading or writing 4 bytes
-  std::function<void(const Backend&, Model&)> run;
+  std::function<void(const ArenaSteps&, Model&)> run;
 };
 
-void layered_sgd(const Backend& on, Model& m, const LayerRateRule& layers, const SgdRule& rule) {
+void layered_sgd(const ArenaSteps& on, Model& m, const LayerRateRule& layers, const SgdRule& rule) {
   on.layer_rates(m.slice, layers, m.scalars, m.rates);
   StepScalars scalars = m.scalars;
   scalars.layer_rates = static_cast<const LayerRate*>(m.rates.data());
@@ -73,10 +75,10 @@ void layered_sgd(const Backend& on, Model& m, const LayerRateRule& layers, const
 }
 
 /// The scalars of a step whose gradients were checked and whose norm is limited to 1.
-StepScalars checked(const Backend& on, const Model& m) {
+StepScalars checked(const ArenaSteps& on, const Model& m) {
   on.check_finite(m.slice.grad, 0, m.segments, m.flags, m.squares);
   auto* const norm = static_cast<float*>(m.clipping.data());
-  on.clip_factor(m.squares, m.scalars.inverse_scale, {.max = 1}, norm, norm + 1);
+  Decisions::on(kCpu).clip_factor(m.squares, m.scalars.inverse_scale, {.max = 1}, norm, norm + 1);
   StepScalars scalars = m.scalars;
   scalars.clip = norm + 1;
   return scalars;
@@ -85,9 +87,11 @@ StepScalars checked(const Backend& on, const Model& m) {
 const std::vector<Step>& mixed_steps() {
   static const std::vector<Step> all{
       {"mixed_sgd", 6,
-       [](const Backend& on, Model& m) { on.element_step(m.slice, SgdRule{.momentum = 0.9f}, checked(on, m), {m.a}); }},
+       [](const ArenaSteps& on, Model& m) {
+         on.element_step(m.slice, SgdRule{.momentum = 0.9f}, checked(on, m), {m.a});
+       }},
       {"mixed_adam", 8,
-       [](const Backend& on, Model& m) {
+       [](const ArenaSteps& on, Model& m) {
          on.element_step(m.slice, AdamRule{}, checked(on, m), {m.a, m.b});
        }},
   };
@@ -96,25 +100,25 @@ const std::vector<Step>& mixed_steps() {
 
 const std::vector<Step>& steps() {
   static const std::vector<Step> all{
-      {"copy", 2, [](const Backend& on, Model& m) { on.cast(m.grad, m.c); }},
+      {"copy", 2, [](const ArenaSteps&, Model& m) { cast(m.grad, m.c); }},
       {"sgd", 5,
-       [](const Backend& on, Model& m) { on.element_step(m.slice, SgdRule{.momentum = 0.9f}, m.scalars, {m.a}); }},
+       [](const ArenaSteps& on, Model& m) { on.element_step(m.slice, SgdRule{.momentum = 0.9f}, m.scalars, {m.a}); }},
       {"adam", 7,
-       [](const Backend& on, Model& m) {
+       [](const ArenaSteps& on, Model& m) {
          on.element_step(m.slice, AdamRule{}, m.scalars, {m.a, m.b});
        }},
       {"amsgrad", 9,
-       [](const Backend& on, Model& m) {
+       [](const ArenaSteps& on, Model& m) {
          on.element_step(m.slice, AdamRule{.amsgrad = true}, m.scalars, {m.a, m.b, m.c});
        }},
-      {"adagrad", 5, [](const Backend& on, Model& m) { on.element_step(m.slice, AdagradRule{}, m.scalars, {m.a}); }},
-      {"lamb", 11, [](const Backend& on, Model& m) { on.lamb_step(m.slice, {}, m.scalars, m.a, m.b); }},
-      {"novograd", 6, [](const Backend& on, Model& m) { on.novograd_step(m.slice, {}, m.scalars, m.a, m.rates); }},
+      {"adagrad", 5, [](const ArenaSteps& on, Model& m) { on.element_step(m.slice, AdagradRule{}, m.scalars, {m.a}); }},
+      {"lamb", 11, [](const ArenaSteps& on, Model& m) { on.lamb_step(m.slice, {}, m.scalars, m.a, m.b); }},
+      {"novograd", 6, [](const ArenaSteps& on, Model& m) { on.novograd_step(m.slice, {}, m.scalars, m.a, m.rates); }},
       {"lars", 7,
-       [](const Backend& on, Model& m) {
+       [](const ArenaSteps& on, Model& m) {
          layered_sgd(on, m, {.decay_without_norm = true}, {.momentum = 0.9f, .rate_in_momentum = true});
        }},
-      {"larc", 7, [](const Backend& on, Model& m) { layered_sgd(on, m, {.clip = true}, {.momentum = 0.9f}); }},
+      {"larc", 7, [](const ArenaSteps& on, Model& m) { layered_sgd(on, m, {.clip = true}, {.momentum = 0.9f}); }},
   };
   return all;
 }
@@ -130,7 +134,7 @@ int main(int argc, char** argv) {
     if (!wanted.empty() && std::ranges::find(wanted, name) == wanted.end()) return;
     Model model(width, layers);
     if (dtype != DType::kFloat32) model.reduce_to(dtype);
-    const double milliseconds = bench::milliseconds_of([&] { step.run(backend(kCpu), model); });
+    const double milliseconds = bench::milliseconds_of([&] { step.run(ArenaSteps::on(kCpu), model); });
     const double bytes = 4.0 * step.passes * static_cast<double>(model.master.numel());
     fmt::print("{} {} {:.6f} {:.3f}\n", name, name_of(dtype), milliseconds, 1e-6 * bytes / milliseconds);
   };

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "tests/runtime/kernels/tables.h"
 #include "tests/runtime/ops/operation_fixture.h"
 
@@ -148,16 +148,13 @@ class TwoShares : public StatisticsReducer {
     const std::int64_t channels = other_.shape().back();
     const Tensor both = Tensor::empty({2, packed.numel()}, packed.dtype());
     const Tensor theirs = both.rows(1, 2).reshaped({packed.numel()});
-    const auto& elementwise = kernels::testing::reference_of<kernels::Elementwise>();
-    elementwise.cast(packed, both.rows(0, 1).reshaped({packed.numel()}));
+    kernels::cast(packed, both.rows(0, 1).reshaped({packed.numel()}));
     kernels::testing::reference_of<kernels::BatchNormalization>().batch_norm_statistics(
         other_, theirs.rows(0, channels), theirs.rows(channels, 2 * channels));
-    elementwise.fill(theirs.rows(2 * channels, 2 * channels + 1), static_cast<double>(other_.shape().rows()));
+    kernels::fill(theirs.rows(2 * channels, 2 * channels + 1), static_cast<double>(other_.shape().rows()));
     return both;
   }
-  void sum(const Tensor& sums) override {
-    kernels::testing::reference_of<kernels::Elementwise>().accumulate(other_sums, sums);
-  }
+  void sum(const Tensor& sums) override { kernels::accumulate(other_sums, sums); }
 
   Tensor other_sums;
 

@@ -11,7 +11,7 @@
 #include "model_zoo/build.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/backend_choice.h"
 #include "runtime/ops/operators.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/sgd.h"
@@ -168,7 +168,7 @@ TEST(TrainingStep, OfThreeLinearLayersIsAGraphOfFewNodes) {
   // Inputs: 2. Products: 3 + 3 + 2. Loss: 3. Inf check, verdict, update, schedule, loss scale: 5. CUDA's kernels have
   // two for the inf check, and four of their own for the activations; cuBLASLt may have two for a product that adds up
   // the gradient of a bias.
-  const bool emulated = kernels::backend(device()).name == "emulated";
+  const bool emulated = kernels::backend_name(device()) == "emulated";
   EXPECT_LE(step.graph_nodes(), emulated ? 18u : 23u + 3u);
 }
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/reductions.h"
 #include "runtime/kernels/softmax.h"
 #include "tests/runtime/kernels/numeric_gradient.h"
@@ -50,7 +50,7 @@ TEST(ReferenceSoftmax, HasItsNumericGradient) {
                  dx = empty_losses({3, 5});
     const auto loss = [&] {
       reference_of<Softmax>().softmax(x, log, y);
-      reference_of<Elementwise>().multiply(y, dy, product);
+      multiply(y, dy, product);
       reference_of<Reductions>().sum(product, 1, total);
       return total.item();
     };

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/assign.h"
 #include "runtime/kernels/pooling.h"
 #include "runtime/kernels/reductions.h"
 #include "tests/runtime/kernels/numeric_gradient.h"
@@ -73,7 +73,7 @@ TEST_P(ReferencePoolGradient, IsTheNumericOne) {
   const Tensor indices = geometry.kind == PoolKind::kMax ? Tensor::empty(y_shape, DType::kInt32) : Tensor();
   const auto loss = [&] {
     reference_of<Pooling>().pool_forward(geometry, x, y, indices);
-    reference_of<Elementwise>().multiply(y, dy, y);
+    multiply(y, dy, y);
     reference_of<Reductions>().sum(y, 1, total);
     return total.item();
   };
