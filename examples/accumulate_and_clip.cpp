@@ -10,7 +10,7 @@ using namespace lockstep;
 constexpr int kMicroBatches = 4;
 constexpr double kMaxNorm = 1.0;
 
-double train() {
+double learned_loss() {
   auto world = comm::World::from_environment();
   auto dataset = data::make_dataset({.train = data::SyntheticOptions{.samples = 256, .shape = {16}, .classes = 4}},
                                     data::Split::kTrain);
@@ -45,7 +45,7 @@ double train() {
 
 int main() {
   try {
-    const double loss = train();
+    const double loss = learned_loss();
     std::printf("loss %.3f\n", loss);
     return loss < 0.2 ? 0 : 1;
   } catch (const Error& error) {

@@ -13,7 +13,7 @@ struct Sizes {
   std::int64_t batch = 512, width = 4096, layers = 3, batches = 50;
 };
 
-void train(comm::World& world, const Sizes& sizes, bool use_amp) {
+void measure(comm::World& world, const Sizes& sizes, bool use_amp) {
   const std::vector<std::int64_t> hidden(static_cast<std::size_t>(sizes.layers - 1), sizes.width);
   auto net = model_zoo::build(model_zoo::MlpOptions{.hidden = hidden}, {{sizes.width}, sizes.width}, 1);
   auto optimizer = optim::sgd(net->parameters(), {.lr = 0.001});
@@ -45,7 +45,7 @@ int main(int argc, char** argv) try {
   Sizes sizes;
   if (argc > 4) sizes = {std::atoll(argv[1]), std::atoll(argv[2]), std::atoll(argv[3]), std::atoll(argv[4])};
   auto world = comm::World::from_environment();
-  for (const bool use_amp : {false, true}) train(world, sizes, use_amp);
+  for (const bool use_amp : {false, true}) measure(world, sizes, use_amp);
   return 0;
 } catch (const Error& error) {
   std::fprintf(stderr, "%s\n%s\n", error.what(), error.advice().c_str());

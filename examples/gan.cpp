@@ -26,7 +26,7 @@ int main() try {
     const kernels::RandomKey key{.seed = 7, .step = step, .stream = static_cast<std::uint32_t>(width)};
     return ops::normal({kSamples, width}, key, {.mean = mean, .first_element = world.rank() * kSamples * width});
   };
-  const Tensor real = ops::ones({kSamples, 1}), fake = ops::zeros({kSamples, 1});
+  const Tensor real = ops::ones({kSamples, 1}), fake = Tensor::zeros({kSamples, 1}, DType::kFloat32);
   double mean = 0;
   for (std::uint64_t step = 0; step < 600; ++step) {
     of_critic->zero_grad();

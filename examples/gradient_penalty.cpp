@@ -31,7 +31,7 @@ int main() try {
     // Not backward(): these gradients go into no parameter, and are of the scaled loss.
     const auto scaled = autograd::grad(scaler.scale(loss), weights, {}, {.create_graph = true});
     const double inverse = 1 / double{scaler.get_scale()};
-    Tensor squares = ops::zeros({1});
+    Tensor squares = Tensor::zeros({1}, DType::kFloat32);
     for (const Tensor& gradient : scaled) squares = squares + ops::sum(ops::pow(gradient * inverse, 2));
     const Tensor norm = ops::sqrt(squares);
     loss_now = loss.item(), norm_now = norm.item();

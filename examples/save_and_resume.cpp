@@ -9,7 +9,7 @@
 using namespace lockstep;
 
 /// Trains up to step `last`, from the newest checkpoint in `folder` on where there is one, and saves.
-std::string train(comm::World& world, const std::string& folder, std::uint64_t last) {
+std::string digest_after(comm::World& world, const std::string& folder, std::uint64_t last) {
   auto dataset = data::make_dataset({.train = data::SyntheticOptions{.samples = 100, .shape = {16}, .classes = 4}},
                                     data::Split::kTrain);
   auto model = model_zoo::build(model_zoo::MlpOptions{.hidden = {64}, .dropout = 0.2},
@@ -35,9 +35,9 @@ std::string train(comm::World& world, const std::string& folder, std::uint64_t l
 int main(int argc, char** argv) try {
   auto world = comm::World::from_environment();
   const std::filesystem::path folder = argc > 1 ? argv[1] : "checkpoints";
-  const std::string whole = train(world, folder / "whole", 20);
-  train(world, folder / "interrupted", 7);
-  const std::string resumed = train(world, folder / "interrupted", 20);
+  const std::string whole = digest_after(world, folder / "whole", 20);
+  digest_after(world, folder / "interrupted", 7);
+  const std::string resumed = digest_after(world, folder / "interrupted", 20);
   std::printf("%s\n%s\n", whole.c_str(), resumed.c_str());
   return whole == resumed ? 0 : 1;
 } catch (const Error& error) {

@@ -7,7 +7,7 @@
 
 using namespace lockstep;
 
-double train() {
+double learned_loss() {
   const auto dataset = data::make_dataset(
       {.train = data::SyntheticOptions{.samples = 256, .shape = {16}, .classes = 4}}, data::Split::kTrain);
 
@@ -28,7 +28,7 @@ double train() {
 
 int main() {
   try {
-    const double loss = train();
+    const double loss = learned_loss();
     std::printf("loss %.3f\n", loss);
     return loss < 0.2 ? 0 : 1;
   } catch (const Error& error) {

@@ -16,6 +16,8 @@ Registry<std::unique_ptr<nn::Module>, const ModelInput&>& models() {
 
 void register_model(const std::string& name, MakeModel make) { models().add(name, std::move(make)); }
 
+Registration lend_model(const std::string& name, MakeModel make) { return models().lend(name, std::move(make)); }
+
 std::unique_ptr<nn::Module> make_registered(const RegisteredOptions& call, const ModelInput& input) {
   try {
     return models().make(call, input);

@@ -17,6 +17,8 @@ using MakeModel = std::function<std::unique_ptr<nn::Module>(const ModelInput& in
 /// Adds a model that jobs call by `model { registered { name: "NAME" } }`. To be called before a job is read, from one
 /// thread. Throws UsageError for a name that is empty or taken.
 void register_model(const std::string& name, MakeModel make);
+/// The same, until what it returns is gone.
+[[nodiscard]] Registration lend_model(const std::string& name, MakeModel make);
 
 /// The model that the call names. Throws FieldError where Registry::make() throws.
 std::unique_ptr<nn::Module> make_registered(const RegisteredOptions& call, const ModelInput& input);

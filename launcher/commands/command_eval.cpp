@@ -12,6 +12,7 @@
 #include "runtime/step/replicated.h"
 #include "runtime/train/record/confusion_file.h"
 #include "runtime/train/record/status_board.h"
+#include "runtime/train/record/summary.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::launcher {

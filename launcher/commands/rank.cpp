@@ -11,12 +11,12 @@
 #include <string>
 
 #include "comm/group/launch_environment.h"
-#include "launcher/commands/same_job.h"
 #include "launcher/supervisor/error_block.h"
 #include "launcher/supervisor/openmp_settings.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/train/record/heartbeat.h"
 #include "runtime/train/record/status_board.h"
+#include "runtime/train/same_job.h"
 
 namespace lockstep::launcher {
 
@@ -95,7 +95,7 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
     const Device device = launch.device_of(environment.local_rank);
     set_phase(RankPhase::kJoin);
     world.emplace(comm::World::from_environment(communicator_options(job, device)));
-    if (world->size() > 1) require_same_job(*world->communicator(), job);
+    if (world->size() > 1) train::require_same_job(*world->communicator(), job);
     set_phase(RankPhase::kJoined);
     stage = Stage::kWorks;
     kernels::cpu::start_threads();

@@ -33,6 +33,7 @@
 #include "runtime/nn/normalization.h"
 #include "runtime/nn/positions.h"
 #include "runtime/nn/recurrent.h"
+#include "runtime/nn/recurrent_layers.h"
 #include "runtime/nn/sampling.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/nn/transformer_block.h"
@@ -57,6 +58,7 @@
 #include "runtime/step/training_step.h"
 #include "runtime/step/weight_file.h"
 
-// A program that is a command, with models, data and losses of its own.
+// A program that is a command, with models, data and losses of its own, and a run within a program.
 #include "launcher/main.h"
 #include "runtime/step/registered_loss.h"
+#include "runtime/train/trainer.h"

@@ -2,6 +2,7 @@
 // The automatic differentiation part of Tensor.
 #include <mutex>
 
+#include "runtime/autograd/cast.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/autograd/movement.h"
@@ -49,6 +50,7 @@ extern "C" const bool lockstep_autograd_is_linked = [] {
                        .set_requires_grad = autograd::set_requires_grad,
                        .grad = autograd::grad_of,
                        .backward = autograd::backward_of,
+                       .cast = autograd::cast,
                        .record_to = autograd::record_to,
                        .record_reshape = autograd::record_reshape,
                        .record_rows = autograd::record_rows,

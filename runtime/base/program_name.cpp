@@ -17,10 +17,12 @@ std::string& name() {
 
 const std::string& program_name() { return name(); }
 
-void take_program_name() {
+std::string running_program() {
   std::error_code failure;
   const std::filesystem::path file = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (!failure) name() = file.filename().string();
+  return failure ? "this program" : file.filename().string();
 }
+
+void take_program_name() { name() = running_program(); }
 
 }  // namespace lockstep

@@ -8,7 +8,10 @@ namespace lockstep {
 /// The command that a user is told to type: "lockstep", or the name of a program that ends in lockstep::main().
 const std::string& program_name();
 
-/// Takes the name of the running program's file. lockstep::main() calls it before all else.
+/// The name of the running program's file.
+std::string running_program();
+
+/// Makes that the command's name. lockstep::main() calls it before all else.
 void take_program_name();
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +19,9 @@
 
 // Models, data sets and losses that a program adds to those that every program has. A job calls them by their names.
 namespace lockstep {
+
+/// An entry of a Registry that goes with its last owner.
+using Registration = std::shared_ptr<const void>;
 
 /// An option that a job gives to code of the program's own.
 struct NamedValue {
@@ -90,6 +94,12 @@ class Registry {
     if (!makers_.emplace(name, std::move(make)).second) {
       throw UsageError("the " + noun + " \"" + name + "\" is registered already");
     }
+  }
+
+  /// add(), until what it returns is gone.
+  [[nodiscard]] Registration lend(const std::string& name, Make make) {
+    add(name, std::move(make));
+    return {this, [this, name](const void*) { makers_.erase(name); }};
   }
 
   /// Makes what the call names. Throws UsageError for a name that is unknown, for an option that nothing asks for, and

@@ -19,6 +19,8 @@ Registry<DatasetPtr>& datasets() {
 
 void register_dataset(const std::string& name, OpenDataset open) { datasets().add(name, std::move(open)); }
 
+Registration lend_dataset(const std::string& name, OpenDataset open) { return datasets().lend(name, std::move(open)); }
+
 DatasetPtr RegisteredKind::open(const Options& options) { return datasets().make(options); }
 
 Targets RegisteredKind::targets(const Options& options) {

@@ -16,6 +16,8 @@ using OpenDataset = std::function<DatasetPtr(const Settings& settings)>;
 /// Adds a data set that jobs call by `train { registered { name: "NAME" } }`, or eval. To be called before a job is
 /// read, from one thread. Throws UsageError for a name that is empty or taken.
 void register_dataset(const std::string& name, OpenDataset open);
+/// The same, until what it returns is gone.
+[[nodiscard]] Registration lend_dataset(const std::string& name, OpenDataset open);
 
 /// A program's own data, as a job asks for them.
 struct RegisteredKind : DatasetKind<RegisteredKind, RegisteredOptions> {

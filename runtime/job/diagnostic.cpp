@@ -21,6 +21,13 @@ std::string Diagnostic::str() const {
   return (place.empty() ? "" : place + ": ") + (path.empty() ? "" : path + ": ") + message;
 }
 
+std::string str(const Diagnostics& diagnostics) {
+  std::string lines;
+  for (const Diagnostic& diagnostic : diagnostics) lines += (lines.empty() ? "" : "\n") + diagnostic.str();
+  if (diagnostics.size() >= kMaxErrors) lines += "\nThere may be more errors behind these.";
+  return lines;
+}
+
 const Position& Locations::find(std::string path) const {
   static const Position kNowhere;
   while (!path.empty() && !positions_.contains(path)) path = parent_path(path);

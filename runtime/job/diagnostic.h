@@ -37,6 +37,8 @@ struct Diagnostic {
 };
 
 using Diagnostics = std::vector<Diagnostic>;
+/// A line each, and a last one where reading stopped early.
+std::string str(const Diagnostics& diagnostics);
 
 /// The beginning of the message on a file or folder that is not there.
 inline constexpr std::string_view kMissing = "no such ";

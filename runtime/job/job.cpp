@@ -44,16 +44,10 @@ std::string read_text(const std::filesystem::path& file, Diagnostics& diagnostic
 
 Checked sound(Checked checked, const std::filesystem::path& file) {
   if (checked.diagnostics.empty()) return checked;
-  std::string lines;
-  for (const Diagnostic& diagnostic : checked.diagnostics) {
-    if (!lines.empty()) lines += '\n';
-    lines += diagnostic.str();
-  }
-  if (checked.diagnostics.size() >= kMaxErrors) lines += "\nThere may be more errors behind these.";
   // A text that nobody could read cannot be validated either.
   const bool read = checked.locations.contains("");
   const std::string note = checked.data_note.empty() ? "" : checked.data_note + "\n";
-  throw UsageError(lines,
+  throw UsageError(str(checked.diagnostics),
                    read ? note + "Correct the job, then check it with: " + program_name() + " validate " + file.string()
                         : "Name a job's file, *.pbtxt.");
 }

@@ -8,8 +8,10 @@
 #include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/factories.h"
+#include "runtime/ops/integers.h"
 #include "runtime/ops/operation_options.h"
 #include "runtime/ops/promoted.h"
+#include "runtime/ops/shape.h"
 
 namespace lockstep::ops {
 
@@ -20,6 +22,9 @@ using kernels::Binary;
 namespace {
 
 Tensor compare(Binary function, const Tensor& first, const Tensor& second) {
+  if (are_integers(amp::Op::kCompare, first, second)) {
+    return compare(function, cast(first.detach(), DType::kFloat64), cast(second.detach(), DType::kFloat64));
+  }
   const auto [a, b] = Operands(amp::Op::kCompare, first, second);
   const Shape shape = kernels::broadcast_shape(name_of(function), a.shape(), b.shape());
   const Tensor out = Tensor::empty(shape, DType::kBool, a.device());
@@ -30,6 +35,9 @@ Tensor compare(Binary function, const Tensor& first, const Tensor& second) {
 }
 
 Tensor compare(Binary function, const Tensor& first, double second) {
+  if (counts_in_integers(amp::Op::kCompare, first, {})) {
+    return compare(function, cast(first.detach(), DType::kFloat64), second);
+  }
   const Tensor a = amp::autocast(amp::Op::kCompare, first);
   const Tensor out = Tensor::empty(a.shape(), DType::kBool, a.device());
   kernels::Elementwise::on(a.device()).binary_with_number(function, a, second, false, out);

@@ -4,7 +4,8 @@
 #include "runtime/tensor/tensor.h"
 
 // Comparisons give bool tensors, which have no gradient. But for ne() they do not hold where either is NaN. Shapes are
-// broadcast and dtypes promoted as for arithmetic (elementwise.h); operands are floating: cast() integers.
+// broadcast and dtypes promoted as for arithmetic (elementwise.h). Integers and bool are compared with each other and
+// with numbers in float64: exactly up to 2^53. cast() those that a floating tensor is compared with.
 
 namespace lockstep::ops {
 

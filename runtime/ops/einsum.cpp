@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contractions of two operands: sums over what only one of them has, then one batched matrix product.
+// Contractions of two operands at a time: sums over what only one of them has, then one batched matrix product.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -140,8 +140,16 @@ Tensor contract(Labelled a, Labelled b, const Labels& result) {
 }
 
 struct Equation {
-  Labels a, b, result;
+  std::vector<Labels> operands;
+  Labels result;
   bool names_result = true;  ///< otherwise the result has what occurs once
+
+  /// The labels of all operands, one operand after the other.
+  Labels all() const {
+    Labels labels;
+    for (const Labels& operand : operands) labels += operand;
+    return labels;
+  }
 };
 
 [[noreturn]] void refuse(std::string_view equation, const std::string& why) {
@@ -166,24 +174,27 @@ Labels labels_of(std::string_view equation, std::string_view text) {
   return labels;
 }
 
-Equation parsed(std::string_view equation) {
+Equation parsed(std::string_view equation, std::size_t operands) {
   std::string text;
   for (const char c : equation) {
     if (c != ' ') text += c;
   }
   const std::size_t arrow = text.find("->");
-  const std::string operands = text.substr(0, arrow);
-  const std::size_t comma = operands.find(',');
-  if (comma == std::string::npos || operands.find(',', comma + 1) != std::string::npos) {
-    refuse(equation, "expected two operands");
+  Equation result{{}, {}, arrow != std::string::npos};
+  std::string_view rest = std::string_view(text).substr(0, arrow);
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    result.operands.push_back(labels_of(equation, rest.substr(0, comma)));
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
   }
-  Equation result{labels_of(equation, std::string_view(operands).substr(0, comma)),
-                  labels_of(equation, std::string_view(operands).substr(comma + 1)),
-                  {},
-                  arrow != std::string::npos};
+  if (result.operands.size() != operands) {
+    refuse(equation, fmt::format("it names {} operands, and {} are given", result.operands.size(), operands));
+  }
   if (result.names_result) result.result = labels_of(equation, std::string_view(text).substr(arrow + 2));
+  const Labels all = result.all();
   for (const char label : result.result) {
-    if (label != kEllipsis && !has(result.a, label) && !has(result.b, label)) {
+    if (label != kEllipsis && !has(all, label)) {
       refuse(equation, fmt::format("no operand has the result's label '{}'", label));
     }
     if (std::ranges::count(result.result, label) > 1) {
@@ -214,52 +225,99 @@ Labels expanded(Labels labels, std::size_t dims) {
   return labels.replace(at, 1, names);
 }
 
-}  // namespace
-
-Tensor einsum(std::string_view equation, const Tensor& first, const Tensor& second) {
-  const Equation given = parsed(equation);
-  Labelled a{amp::autocast(amp::Op::kEinsum, first, "the first operand"), {}},
-      b{amp::autocast(amp::Op::kEinsum, second, "the second operand"), {}};
-  const std::size_t dims_of_a = of_ellipsis(equation, given.a, a.x), dims_of_b = of_ellipsis(equation, given.b, b.x);
-  a.labels = expanded(given.a, dims_of_a);
-  b.labels = expanded(given.b, dims_of_b);
-  const Labels ellipsis = expanded({kEllipsis}, std::max(dims_of_a, dims_of_b));
-  Labels result = ellipsis;
-  if (given.names_result) {
-    result = expanded(given.result, ellipsis.size());
-  } else {
-    Labels once;
-    for (const char label : given.a + given.b) {
-      if (label != kEllipsis && std::ranges::count(given.a + given.b, label) == 1) once += label;
-    }
-    std::ranges::sort(once);
-    result += once;
-  }
+/// The extent of each label over all operands, 1 being broadcast. Throws ShapeError where they differ.
+LabelExtents extents_of(std::string_view equation, const std::vector<Labelled>& operands, const Labels& ellipsis) {
   LabelExtents extents;
-  for (const Labelled* operand : {&a, &b}) {
+  for (const Labelled& operand : operands) {
     LabelExtents own;
-    for (std::size_t d = 0; d < operand->labels.size(); ++d) {
-      const char label = operand->labels[d];
-      const std::int64_t extent = operand->x.size(static_cast<int>(d));
+    for (std::size_t d = 0; d < operand.labels.size(); ++d) {
+      const char label = operand.labels[d];
+      const std::int64_t extent = operand.x.size(static_cast<int>(d));
       // A diagonal has one extent; between operands, 1 is broadcast.
       const auto [of_label, is_new] = own.emplace(label, extent);
       const auto [known, is_first] = extents.emplace(label, extent);
       if (of_label->second != extent || (known->second != extent && known->second != 1 && extent != 1)) {
+        std::string all;
+        for (const Labelled& each : operands) all += (all.empty() ? "" : " and ") + describe(each.x);
         throw ShapeError(fmt::format(
-            "einsum \"{}\" of {} and {}: {} has the extents {} and {}", equation, describe(a.x), describe(b.x),
+            "einsum \"{}\" of {}: {} has the extents {} and {}", equation, all,
             has(ellipsis, label) ? std::string("a dimension of the ellipsis") : fmt::format("label '{}'", label),
             of_label->second != extent ? of_label->second : known->second, extent));
       }
       if (known->second == 1) known->second = extent;
     }
   }
-  const WithoutAutocast as_they_are;
-  for (Labelled* operand : {&a, &b}) {
-    operand->take_diagonals();
-    operand->drop_broadcast(extents);
-  }
-  return contract(a, b, result);
+  return extents;
 }
+
+/// The labels of a and b that the result or a later operand has, in the order of a, then b.
+Labels kept(const Labels& a, const Labels& b, const Labels& result, const std::vector<Labelled>& operands,
+            std::size_t later) {
+  Labels needed = result;
+  for (std::size_t i = later; i < operands.size(); ++i) needed += operands[i].labels;
+  Labels labels;
+  for (const char label : a + b) {
+    if (has(needed, label) && !has(labels, label)) labels += label;
+  }
+  return labels;
+}
+
+/// One operand, summed over what the result lacks.
+Tensor reduced(Labelled operand, const Labels& result) {
+  const DType dtype = operand.x.dtype();
+  if (operand.has_lone({}, result)) operand.x = autograd::cast(operand.x, wide_of(dtype));
+  operand.sum_lone({}, result);
+  return autograd::cast(operand.ordered(result), dtype);
+}
+
+}  // namespace
+
+Tensor einsum(std::string_view equation, const std::vector<Tensor>& given) {
+  const Equation names = parsed(equation, given.size());
+  std::vector<Labelled> operands;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    operands.push_back({amp::autocast(amp::Op::kEinsum, given[i],
+                                      given.size() == 2 && i == 0 ? "the first operand"
+                                      : given.size() == 2         ? "the second operand"
+                                                                  : "an operand"),
+                        names.operands[i]});
+  }
+  std::size_t most = 0;
+  for (Labelled& operand : operands) {
+    const std::size_t dims = of_ellipsis(equation, operand.labels, operand.x);
+    operand.labels = expanded(operand.labels, dims);
+    most = std::max(most, dims);
+  }
+  const Labels ellipsis = expanded({kEllipsis}, most);
+  Labels result = ellipsis;
+  if (names.names_result) {
+    result = expanded(names.result, ellipsis.size());
+  } else {
+    const Labels all = names.all();
+    Labels once;
+    for (const char label : all) {
+      if (label != kEllipsis && std::ranges::count(all, label) == 1) once += label;
+    }
+    std::ranges::sort(once);
+    result += once;
+  }
+  const LabelExtents extents = extents_of(equation, operands, ellipsis);
+  const WithoutAutocast as_they_are;
+  for (Labelled& operand : operands) {
+    operand.take_diagonals();
+    operand.drop_broadcast(extents);
+  }
+  if (operands.size() == 1) return reduced(operands.front(), result);
+  Labelled product = operands.front();
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    const bool last = i + 1 == operands.size();
+    const Labels labels = last ? result : kept(product.labels, operands[i].labels, result, operands, i + 1);
+    product = {contract(product, operands[i], labels), labels};
+  }
+  return product.x;
+}
+
+Tensor einsum(std::string_view equation, const Tensor& a, const Tensor& b) { return einsum(equation, {a, b}); }
 
 Tensor tensordot(const Tensor& first, const Tensor& second, const Dims& dims_of_a, const Dims& dims_of_b) {
   const auto [a, b] = Operands(amp::Op::kTensordot, first, second);

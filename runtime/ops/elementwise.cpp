@@ -16,6 +16,7 @@
 #include "runtime/ops/broadcast_sum.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/factories.h"
+#include "runtime/ops/integers.h"
 #include "runtime/ops/operand_gradients.h"
 #include "runtime/ops/operation_options.h"
 #include "runtime/ops/promoted.h"
@@ -55,6 +56,9 @@ autograd::Backward backward_of(std::function<Tensor(const Tensor& grad, const Ba
   }};
 }
 
+/// Integers as a division takes them: quotients are float32, as PyTorch's.
+Tensor quotients(const Tensor& x) { return cast(x.detach(), DType::kFloat32); }
+
 Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
   const Tensor x = amp::autocast(amp::Op::kScale, input);
   const Tensor y = empty_like(x);
@@ -70,6 +74,9 @@ Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
 }  // namespace
 
 Tensor add(const Tensor& first, const Tensor& second) {
+  if (are_integers(amp::Op::kAdd, first, second)) {
+    return in_integers(first, second, [](const Tensor& a, const Tensor& b) { return add(a, b); });
+  }
   const auto [a, b] = Operands(amp::Op::kAdd, first, second);
   const Tensor out = apply(Binary::kAdd, a, b);
   autograd::record(out, "add", {a, b}, OnLosses::kAdds,
@@ -79,6 +86,9 @@ Tensor add(const Tensor& first, const Tensor& second) {
 }
 
 Tensor add(const Tensor& first, double b) {
+  if (counts_in_integers(amp::Op::kAdd, first, {})) {
+    return in_integers(amp::Op::kAdd, first, b, [](const Tensor& x, double number) { return add(x, number); });
+  }
   const Tensor a = amp::autocast(amp::Op::kAdd, first);
   const Tensor out = apply_with_number(Binary::kAdd, a, b, false);
   autograd::record(out, "add", {a}, OnLosses::kAdds,
@@ -88,6 +98,12 @@ Tensor add(const Tensor& first, double b) {
 }
 
 Tensor sub(const Tensor& first, const Tensor& second) {
+  if (are_integers(amp::Op::kSub, first, second)) {
+    if (first.dtype() == DType::kBool && second.dtype() == DType::kBool) {
+      throw UsageError("sub: the difference of two bool tensors has no meaning", "ops::ne says where they differ.");
+    }
+    return in_integers(first, second, [](const Tensor& a, const Tensor& b) { return sub(a, b); });
+  }
   const auto [a, b] = Operands(amp::Op::kSub, first, second);
   const Tensor out = apply(Binary::kSub, a, b);
   autograd::record(
@@ -100,6 +116,9 @@ Tensor sub(const Tensor& first, const Tensor& second) {
 Tensor sub(const Tensor& a, double b) { return add(a, -b); }
 
 Tensor sub(double a, const Tensor& second) {
+  if (counts_in_integers(amp::Op::kSub, second, {})) {
+    return in_integers(amp::Op::kSub, second, a, [](const Tensor& x, double number) { return sub(number, x); });
+  }
   const Tensor b = amp::autocast(amp::Op::kSub, second);
   const Tensor out = apply_with_number(Binary::kSub, b, a, true);
   autograd::record(out, "sub", {b}, OnLosses::kAdds,
@@ -151,6 +170,9 @@ struct OfFactors {
 }  // namespace
 
 Tensor mul(const Tensor& first, const Tensor& second) {
+  if (are_integers(amp::Op::kMul, first, second)) {
+    return in_integers(first, second, [](const Tensor& a, const Tensor& b) { return mul(a, b); });
+  }
   const auto [a, b] = Operands(amp::Op::kMul, first, second);
   const Tensor out = apply(Binary::kMul, a, b);
   // The operands keep their place in the graph, so that the backward can be differentiated.
@@ -159,9 +181,13 @@ Tensor mul(const Tensor& first, const Tensor& second) {
   return out;
 }
 
-Tensor mul(const Tensor& a, double b) { return scale(a, b); }
+Tensor mul(const Tensor& a, double b) {
+  if (!counts_in_integers(amp::Op::kMul, a, {})) return scale(a, b);
+  return in_integers(amp::Op::kMul, a, b, [](const Tensor& x, double number) { return mul(x, number); });
+}
 
 Tensor div(const Tensor& first, const Tensor& second) {
+  if (are_integers(amp::Op::kDiv, first, second)) return div(quotients(first), quotients(second));
   const auto [a, b] = Operands(amp::Op::kDiv, first, second);
   const Tensor out = apply(Binary::kDiv, a, b);
   autograd::record(out, "div", {a, b}, OnLosses::kMultiplies,
@@ -176,6 +202,7 @@ Tensor div(const Tensor& first, const Tensor& second) {
 }
 
 Tensor div(const Tensor& first, double b) {
+  if (counts_in_integers(amp::Op::kDiv, first, {})) return div(quotients(first), b);
   const Tensor a = amp::autocast(amp::Op::kDiv, first);
   const Tensor out = apply_with_number(Binary::kDiv, a, b, false);
   autograd::record(out, "div", {a}, OnLosses::kMultiplies,
@@ -184,6 +211,7 @@ Tensor div(const Tensor& first, double b) {
 }
 
 Tensor div(double a, const Tensor& second) {
+  if (counts_in_integers(amp::Op::kDiv, second, {})) return div(a, quotients(second));
   const Tensor b = amp::autocast(amp::Op::kDiv, second);
   const Tensor out = apply_with_number(Binary::kDiv, b, a, true);
   autograd::record(out, "div", {b}, OnLosses::kMultiplies,
@@ -255,6 +283,9 @@ Tensor share_of_maximum(const Tensor& a, const Tensor& b, const Tensor& grad) {
 }
 
 Tensor extremum(amp::Op op, Binary function, const Tensor& first, const Tensor& second) {
+  if (are_integers(op, first, second)) {
+    return in_integers(first, second, [&](const Tensor& a, const Tensor& b) { return extremum(op, function, a, b); });
+  }
   const auto [a, b] = Operands(op, first, second);
   const Tensor out = apply(function, a, b);
   const bool largest = function == Binary::kMaximum;

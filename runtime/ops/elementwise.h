@@ -7,6 +7,10 @@
 // Arithmetic of tensors. Shapes are broadcast by NumPy's rules: from the last dimension on, extents are equal, or one
 // of them is 1 or missing; otherwise ShapeError. The gradient of an operand that was broadcast is the sum over its
 // copies, in a fixed order. Dtypes are promoted to the wider one, a scalar's too. A number takes the tensor's dtype.
+//
+// add, sub, mul, maximum and minimum of integers give integers of the wider dtype, and of an integer tensor and a whole
+// number its dtype (of bool: int64); they are exact up to 2^53, and what lies outside the dtype becomes its nearest
+// end. div gives float32. cast() integers that a floating tensor is combined with.
 
 namespace lockstep::ops {
 

@@ -43,9 +43,6 @@ Tensor full(const Shape& shape, double value, const Placement& placement) {
   return filled(empty(shape, placement), value);
 }
 Tensor ones(const Shape& shape, const Placement& placement) { return full(shape, 1, placement); }
-Tensor zeros(const Shape& shape, const Placement& placement) {
-  return Tensor::zeros(shape, placement.dtype, placement.device);
-}
 
 Tensor full_like(const Tensor& like, double value) {
   require_defined(like, "full_like", "the tensor");

@@ -6,7 +6,7 @@
 #include "runtime/kernels/random_keys.h"
 #include "runtime/tensor/tensor.h"
 
-// New tensors, outside the graph.
+// New tensors, outside the graph, beside Tensor::zeros and Tensor::from.
 
 namespace lockstep::ops {
 
@@ -19,7 +19,6 @@ struct Placement {
 /// `value` in every element, converted to the dtype.
 [[nodiscard]] Tensor full(const Shape& shape, double value, const Placement& placement = {});
 [[nodiscard]] Tensor ones(const Shape& shape, const Placement& placement = {});
-[[nodiscard]] Tensor zeros(const Shape& shape, const Placement& placement = {});
 
 /// New tensors with the shape, dtype and device of `like`.
 [[nodiscard]] Tensor full_like(const Tensor& like, double value);

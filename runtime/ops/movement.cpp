@@ -7,11 +7,13 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
+#include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
 #include "runtime/kernels/assign.h"
 #include "runtime/kernels/movement.h"
+#include "runtime/ops/factories.h"
 #include "runtime/ops/operation_options.h"
 #include "runtime/ops/shape.h"
 
@@ -62,6 +64,22 @@ Tensor take_slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t ste
                    }});
   autograd::note_options(y, SliceOptions{dim, begin, step});
   return y;
+}
+
+/// Makes `parts`, which are all of x, one operation: its backward writes x's gradient once, where that of slices would
+/// add up as many tensors of x's size.
+void record_split(const std::vector<Tensor>& parts, const Tensor& x, int dim) {
+  std::vector<std::int64_t> extents;
+  for (const Tensor& part : parts) extents.push_back(part.size(dim));
+  autograd::record(parts, "split", {x},
+                   {.recorded = [shape = x.shape(), extents, dim](const Tensor&, const BackwardContext& context) {
+                     std::vector<Tensor> grads(context.gradients().begin(), context.gradients().end());
+                     const Tensor like = *std::ranges::find_if(grads, &Tensor::defined);
+                     for (std::size_t i = 0; i < grads.size(); ++i) {
+                       if (!grads[i].defined()) grads[i] = new_zeros(like, shape.with(dim, extents[i]));
+                     }
+                     return std::vector<Tensor>{cat(grads, dim)};
+                   }});
 }
 
 /// The dimension, which a slice cannot do without.
@@ -219,7 +237,8 @@ Tensor select(const Tensor& x, int dim_in, std::int64_t at) {
   return squeeze(slice(x, dim, begin, begin + 1), dim);
 }
 
-std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& extents, int dim_in) {
+std::vector<Tensor> split(const Tensor& input, const std::vector<std::int64_t>& extents, int dim_in) {
+  const Tensor x = amp::autocast(amp::Op::kSlice, input);
   const int dim = sliced_dim("split", x, dim_in);
   std::int64_t total = 0;
   for (const std::int64_t extent : extents) {
@@ -229,12 +248,15 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& exte
   if (total != x.size(dim)) {
     throw ShapeError(fmt::format("split of {} along dimension {}: the extents add up to {}", describe(x), dim, total));
   }
+  const bool recorded = autograd::grad_enabled() && x.requires_grad();
   std::vector<Tensor> parts;
   std::int64_t begin = 0;
   for (const std::int64_t extent : extents) {
-    parts.push_back(slice(x, dim, begin, begin + extent));
+    parts.push_back(recorded ? walked(x, slice_walk(x.shape(), dim, begin, 1), x.shape().with(dim, extent))
+                             : slice(x, dim, begin, begin + extent));
     begin += extent;
   }
+  if (recorded) record_split(parts, x, dim);
   return parts;
 }
 

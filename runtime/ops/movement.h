@@ -24,6 +24,31 @@ namespace lockstep::ops {
 /// first ones are then of new dimensions.
 [[nodiscard]] Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times);
 
+/// The elements along a dimension `shift` places further, those behind the end from the beginning on; negative: back.
+[[nodiscard]] Tensor roll(const Tensor& x, std::int64_t shift, int dim);
+
+/// What stands beside the elements of a dimension that is padded.
+enum class PadMode {
+  kConstant,   ///< PadOptions::value
+  kReflect,    ///< the elements mirrored, without the outermost one: c b | a b c
+  kReplicate,  ///< the outermost element: a a | a b c
+  kCircular,   ///< the elements from the other end: b c | a b c
+};
+struct PadOptions {
+  PadMode mode = PadMode::kConstant;
+  double value = 0;
+};
+/// x with `before` and `after` further places along a dimension. Throws ShapeError for negative numbers (slice() crops)
+/// and for a dimension that is too short for the mode: reflect needs more elements than are added on either side,
+/// circular as many, replicate one.
+[[nodiscard]] Tensor pad(const Tensor& x, int dim, std::int64_t before, std::int64_t after,
+                         const PadOptions& options = {});
+
+/// The last two dimensions' lower and upper triangle; 0 beyond the diagonal, which lies `diagonal` columns to the right
+/// of the main one. Throws ShapeError for fewer than two dimensions.
+[[nodiscard]] Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
+[[nodiscard]] Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
+
 /// The tensors one behind the other along a dimension; their other extents are the same. Floating dtypes are promoted;
 /// others differ from none. Throws UsageError where they do.
 [[nodiscard]] Tensor cat(const std::vector<Tensor>& tensors, int dim = 0);

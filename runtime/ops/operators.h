@@ -26,4 +26,16 @@ namespace lockstep {
 [[nodiscard]] inline Tensor operator/(const Tensor& a, double b) { return ops::div(a, b); }
 [[nodiscard]] inline Tensor operator/(double a, const Tensor& b) { return ops::div(a, b); }
 
+// In place: a's own elements are written, as by a.copy_from() of the result in a's dtype, and with its errors: an
+// operand of which backward needs the old elements, or a result that a's shape does not hold, is refused; write a = a +
+// b. Throws UsageError where a has integers and the result has none.
+const Tensor& operator+=(const Tensor& a, const Tensor& b);
+const Tensor& operator+=(const Tensor& a, double b);
+const Tensor& operator-=(const Tensor& a, const Tensor& b);
+const Tensor& operator-=(const Tensor& a, double b);
+const Tensor& operator*=(const Tensor& a, const Tensor& b);
+const Tensor& operator*=(const Tensor& a, double b);
+const Tensor& operator/=(const Tensor& a, const Tensor& b);
+const Tensor& operator/=(const Tensor& a, double b);
+
 }  // namespace lockstep

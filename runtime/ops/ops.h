@@ -13,6 +13,7 @@
 #include "runtime/ops/embedding.h"
 #include "runtime/ops/factories.h"
 #include "runtime/ops/heads.h"
+#include "runtime/ops/index.h"
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/linear.h"
 #include "runtime/ops/losses.h"

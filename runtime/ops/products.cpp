@@ -285,4 +285,19 @@ Tensor chain_matmul(const std::vector<Tensor>& matrices) {
   return reshape(product, Shape(extents));
 }
 
+Tensor cross(const Tensor& a, const Tensor& b, int dim_in) {
+  require_defined(a, "cross", "the first operand");
+  require_defined(b, "cross", "the second operand");
+  // Both have the dimension: counted from the end it is one and the same where the ranks differ.
+  const int dim = dim_of("cross", dim_in, std::max(a.shape().rank(), b.shape().rank())) -
+                  std::max(a.shape().rank(), b.shape().rank());
+  for (const Tensor* const operand : {&a, &b}) {
+    if (operand->shape().rank() < -dim || operand->size(dim) != 3) {
+      throw ShapeError("cross of " + describe(a) + " and " + describe(b) + ": the extent along the dimension is not 3");
+    }
+  }
+  // In turn (1, 2, 0) and (2, 0, 1): y_i = a_j b_k - a_k b_j.
+  return sub(mul(roll(a, -1, dim), roll(b, -2, dim)), mul(roll(a, -2, dim), roll(b, -1, dim)));
+}
+
 }  // namespace lockstep::ops

@@ -53,6 +53,11 @@ struct AddOptions {
 /// the result has those of the ellipsis and then the letters that occur once, in alphabetical order. A letter has one
 /// extent; 1 is broadcast. Throws UsageError for what is no such equation.
 [[nodiscard]] Tensor einsum(std::string_view equation, const Tensor& a, const Tensor& b);
+/// The same of any number of operands, contracted one after the other from the left: the caller's order decides what it
+/// costs. One operand is permuted, summed over and taken the diagonal of.
+[[nodiscard]] Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands);
+/// The vector product of a and b, broadcast, along a dimension of extent 3.
+[[nodiscard]] Tensor cross(const Tensor& a, const Tensor& b, int dim = -1);
 /// Sums over dimensions of a paired with dimensions of b; the result has a's others, then b's.
 [[nodiscard]] Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_of_a, const Dims& dims_of_b);
 /// tensordot() over the last `dims` dimensions of a and the first `dims` of b, in their order.

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "amp/autocast/policy.h"
 #include "runtime/kernels/activation.h"
 #include "runtime/tensor/tensor.h"
 
 // One step of a recurrent network, made of other operations. x [N, in], state [N, H]. Under autocast all of it runs in
 // the compute dtype, the state included, as PyTorch's cells do.
+//
+// A cell is its input's part of the gates and a step of the state. A layer computes the first for all times at once:
+// gates_of(amp::Op::kLstmCell, x [N, T, in], parameters) is [N, T, gates H], and lstm_step() takes one time of it.
 
 namespace lockstep::ops {
 
@@ -25,11 +29,20 @@ struct CellParameters {
 /// into W_hn h + b_hn: n + z (h - n), n = tanh(W_in x + b_in + r (W_hn h + b_hn)).
 [[nodiscard]] Tensor gru_cell(const Tensor& x, const Tensor& h, const CellParameters& parameters);
 
+/// W_ih x + b_ih for x [..., in], in the dtype of the cell that `op` names: kRnnCell, kGruCell or kLstmCell.
+[[nodiscard]] Tensor gates_of(amp::Op op, const Tensor& x, const CellParameters& parameters);
+
 struct LstmState {
   Tensor h;
   Tensor c;
 };
 /// Gates i, f, g, o of Hochreiter, Schmidhuber, "Long Short-Term Memory", 1997: c' = f c + i g, h' = o tanh(c').
 [[nodiscard]] LstmState lstm_cell(const Tensor& x, const LstmState& state, const CellParameters& parameters);
+
+/// The cells on gates_of() the input: of_x [N, gates H].
+[[nodiscard]] Tensor rnn_step(const Tensor& of_x, const Tensor& h, const CellParameters& parameters,
+                              kernels::Activation activation = kernels::Activation::kTanh);
+[[nodiscard]] Tensor gru_step(const Tensor& of_x, const Tensor& h, const CellParameters& parameters);
+[[nodiscard]] LstmState lstm_step(const Tensor& of_x, const LstmState& state, const CellParameters& parameters);
 
 }  // namespace lockstep::ops

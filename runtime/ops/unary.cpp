@@ -13,6 +13,7 @@
 #include "runtime/kernels/pointwise.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/elementwise.h"
+#include "runtime/ops/movement.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 
@@ -227,6 +228,15 @@ Tensor clamp(const Tensor& x, double low, double high) {
                      std::to_string(high));
   }
   return unary(amp::Op::kClamp, {Unary::kClamp, low, high}, x);
+}
+
+Tensor glu(const Tensor& x, int dim_in) {
+  const int dim = dim_of("glu", dim_in, x);
+  if (x.shape().rank() == 0 || x.size(dim) % 2 != 0) {
+    throw ShapeError("glu of " + describe(x) + ": dimension " + std::to_string(dim) + " has no two halves");
+  }
+  const std::vector<Tensor> halves = split(x, x.size(dim) / 2, dim);
+  return mul(halves.front(), sigmoid(halves.back()));
 }
 
 }  // namespace lockstep::ops

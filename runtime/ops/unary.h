@@ -54,6 +54,8 @@ inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 [[nodiscard]] Tensor erf(const Tensor& x);
 /// x / (1 + e^-x)
 [[nodiscard]] Tensor silu(const Tensor& x);
+/// a * sigmoid(b) of the two halves of x along a dimension, whose extent is even.
+[[nodiscard]] Tensor glu(const Tensor& x, int dim = -1);
 /// x where x > 0, else slope * x
 [[nodiscard]] Tensor leaky_relu(const Tensor& x, double slope = 0.01);
 /// x where x > 0, else alpha * (e^x - 1)

@@ -12,8 +12,8 @@
 
 namespace lockstep::step {
 
-/// The checkpoints of a loop, beneath step::Checkpoints and the trainer: how its parts become one and come back. Rank 0
-/// reads and writes for all.
+/// The checkpoints of a loop, beneath step::Checkpoints and the training loop: how its parts become one and come back.
+/// Rank 0 reads and writes for all.
 class LoopStore {
  public:
   /// The parts must outlive this. Throws as require_parts().

@@ -16,6 +16,8 @@ Registry<Loss>& losses() {
 
 void register_loss(const std::string& name, MakeLoss make) { losses().add(name, std::move(make)); }
 
+Registration lend_loss(const std::string& name, MakeLoss make) { return losses().lend(name, std::move(make)); }
+
 Loss make_registered_loss(const RegisteredOptions& call) {
   try {
     return losses().make(call);

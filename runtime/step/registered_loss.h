@@ -15,6 +15,8 @@ using MakeLoss = std::function<Loss(const Settings& settings)>;
 /// Adds a loss that jobs call by `train { registered_loss { name: "NAME" } }`. To be called before a job is read, from
 /// one thread. Throws UsageError for a name that is empty or taken.
 void register_loss(const std::string& name, MakeLoss make);
+/// The same, until what it returns is gone.
+[[nodiscard]] Registration lend_loss(const std::string& name, MakeLoss make);
 
 /// The loss that the call names. Throws FieldError where Registry::make() throws.
 Loss make_registered_loss(const RegisteredOptions& call);

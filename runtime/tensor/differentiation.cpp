@@ -17,6 +17,7 @@ constinit Differentiation in_use{
     .set_requires_grad = [](const Tensor&, bool) { refuse(); },
     .grad = [](const Tensor&) { return Tensor(); },
     .backward = [](const Tensor&) { refuse(); },
+    .cast = [](const Tensor&, DType) -> Tensor { refuse(); },
     .record_to = [](const Tensor&, const Tensor&) {},
     .record_reshape = [](const Tensor&, const Tensor&) {},
     .record_rows = [](const Tensor&, const Tensor&, std::int64_t) {},
@@ -37,5 +38,6 @@ void Tensor::set_requires_grad(bool requires_grad) const {
 }
 Tensor Tensor::grad() const { return defined() ? in_use.grad(*this) : Tensor(); }
 void Tensor::backward() const { in_use.backward(*this); }
+Tensor Tensor::to(DType dtype) const { return dtype == this->dtype() ? *this : in_use.cast(*this, dtype); }
 
 }  // namespace lockstep

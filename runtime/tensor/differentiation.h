@@ -14,6 +14,9 @@ struct Differentiation {
   Tensor (*grad)(const Tensor& tensor);
   void (*backward)(const Tensor& tensor);
 
+  /// runtime/autograd/cast.h; without runtime/autograd nobody casts.
+  Tensor (*cast)(const Tensor& tensor, DType dtype);
+
   /// Each makes `result`, whose elements are there already, the result of an operation on `from`.
   void (*record_to)(const Tensor& result, const Tensor& from);
   void (*record_reshape)(const Tensor& result, const Tensor& from);

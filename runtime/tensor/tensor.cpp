@@ -29,14 +29,39 @@ Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
   return tensor;
 }
 
+namespace {
+
 template <class T>
-Tensor Tensor::from(const std::vector<T>& values, const Shape& shape) {
+Tensor filled(const auto& values, const Shape& shape) {
   if (shape.numel() != static_cast<std::int64_t>(values.size())) {
     throw ShapeError(fmt::format("{} values for a tensor of shape {}", values.size(), shape.str()));
   }
-  Tensor tensor = empty(shape, dtype_of<T>);
+  const Tensor tensor = Tensor::empty(shape, dtype_of<T>);
   std::ranges::copy(values, tensor.mutable_as<T>().begin());
   return tensor;
+}
+
+}  // namespace
+
+template <class T>
+Tensor Tensor::from(const std::vector<T>& values, const Shape& shape) {
+  return filled<T>(values, shape);
+}
+
+template <class T>
+Tensor Tensor::from_span(std::span<const T> values, const Shape& shape) {
+  return filled<T>(values, shape);
+}
+
+Tensor Tensor::from_blob(void* data, const Shape& shape, DType dtype, Device device, std::function<void()> release) {
+  gpu::require_dtype(dtype, device);
+  const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * size_of(dtype);
+  if (data == nullptr && bytes > 0) throw UsageError("from_blob: no memory is given for " + shape.str());
+  if (reinterpret_cast<std::uintptr_t>(data) % size_of(dtype) != 0) {
+    throw UsageError(
+        fmt::format("from_blob: the address is no multiple of the {} bytes of a {}", size_of(dtype), name_of(dtype)));
+  }
+  return view(Storage(data, bytes, device, std::move(release)), 0, shape, dtype);
 }
 
 Tensor Tensor::view(Storage storage, std::size_t byte_offset, const Shape& shape, DType dtype) {
@@ -165,6 +190,13 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
   return result;
 }
 
+Tensor Tensor::operator[](std::int64_t at) const {
+  if (shape().rank() == 0) throw ShapeError("a scalar has no rows: " + describe(*this));
+  const std::int64_t row = at < 0 ? at + size(0) : at;
+  if (row < 0 || row >= size(0)) throw ShapeError(fmt::format("row {} of {}", at, describe(*this)));
+  return rows(row, row + 1).reshaped(Shape(shape().extents().subspan(1)));
+}
+
 bool Tensor::is_shared() const {
   // A block's own count is kept by whoever keeps the block: this tensor does by both of its members.
   const bool counted_by_block = impl().storage.writes().get() == impl().writes.get();
@@ -197,13 +229,21 @@ std::string describe(const Tensor& tensor) {
 }
 
 template Tensor Tensor::from(const std::vector<float>&, const Shape&);
+template Tensor Tensor::from_span(std::span<const float>, const Shape&);
 template Tensor Tensor::from(const std::vector<Half>&, const Shape&);
+template Tensor Tensor::from_span(std::span<const Half>, const Shape&);
 template Tensor Tensor::from(const std::vector<BFloat16>&, const Shape&);
+template Tensor Tensor::from_span(std::span<const BFloat16>, const Shape&);
 template Tensor Tensor::from(const std::vector<double>&, const Shape&);
+template Tensor Tensor::from_span(std::span<const double>, const Shape&);
 template Tensor Tensor::from(const std::vector<std::int64_t>&, const Shape&);
+template Tensor Tensor::from_span(std::span<const std::int64_t>, const Shape&);
 template Tensor Tensor::from(const std::vector<std::int32_t>&, const Shape&);
+template Tensor Tensor::from_span(std::span<const std::int32_t>, const Shape&);
 template Tensor Tensor::from(const std::vector<std::uint8_t>&, const Shape&);
+template Tensor Tensor::from_span(std::span<const std::uint8_t>, const Shape&);
 template Tensor Tensor::from(const std::vector<bool>&, const Shape&);
+template Tensor Tensor::from_span(std::span<const bool>, const Shape&);
 template std::span<const float> Tensor::as() const;
 template std::span<float> Tensor::mutable_as() const;
 template std::span<const Half> Tensor::as() const;

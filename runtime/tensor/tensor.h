@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/tensor/dtype.h"
@@ -33,6 +35,16 @@ class Tensor {
   /// A CPU tensor with these elements, in row-major order. Throws ShapeError unless there are numel() of them.
   template <class T>
   [[nodiscard]] static Tensor from(const std::vector<T>& values, const Shape& shape);
+  template <class T, std::size_t Extent>
+  [[nodiscard]] static Tensor from(std::span<T, Extent> values, const Shape& shape) {
+    return from_span(std::span<const std::remove_const_t<T>>(values), shape);
+  }
+  /// Shows memory of the caller's, with shape.numel() elements of `dtype` in row-major order: no copy. It stays valid
+  /// until `release` is called, as the last tensor that shows it goes; without one, until the caller knows that none
+  /// does. Address and dtype suit each other: throws UsageError for null, where there are elements, and for an address
+  /// that is no multiple of size_of(dtype).
+  [[nodiscard]] static Tensor from_blob(void* data, const Shape& shape, DType dtype, Device device = kCpu,
+                                        std::function<void()> release = {});
   /// A view of `storage` from `byte_offset` on, which must lie inside it.
   [[nodiscard]] static Tensor view(Storage storage, std::size_t byte_offset, const Shape& shape, DType dtype);
 
@@ -65,10 +77,20 @@ class Tensor {
   /// The elements on another device; this tensor where it lies there already. From a device to the CPU it waits;
   /// the other way the copy is appended to the device's current stream.
   [[nodiscard]] Tensor to(Device device) const;
+  /// The elements in another dtype; this tensor where it has that one already. Rounded to the nearest, but towards 0 to
+  /// an integer dtype, whose nearest end stands for what lies outside; to bool: whether it is not 0. A gradient flows
+  /// between floating dtypes.
+  [[nodiscard]] Tensor to(DType dtype) const;
   /// The elements under another shape of as many; shares the data.
   [[nodiscard]] Tensor reshaped(const Shape& shape) const;
   /// Rows [begin, end) of the first dimension; shares the data.
   [[nodiscard]] Tensor rows(std::int64_t begin, std::int64_t end) const;
+  /// Row `at`, of the shape without the first dimension; negative: counted from the end. Shares the data. Throws
+  /// ShapeError for a scalar and for a row that is not there.
+  [[nodiscard]] Tensor operator[](std::int64_t at) const;
+  /// x(2, ops::Slice{1, 3}): ops::index, whose header, runtime/ops/index.h, defines it.
+  template <class... Places>
+  [[nodiscard]] Tensor operator()(const Places&... places) const;
   /// Overwrites the elements with those of `from`, of the same shape and dtype on any device: appended to the current
   /// stream of the one that is no CPU. From pageable host memory, or to it, the call waits. Counts as a write. Outside
   /// NoGrad it throws UsageError where backward would go wrong: for the result of a recorded operation, and, where
@@ -126,6 +148,8 @@ class Tensor {
   void set_autograd_meta(std::shared_ptr<autograd::Meta> meta) const { impl().meta = std::move(meta); }
 
  private:
+  template <class T>
+  static Tensor from_span(std::span<const T> values, const Shape& shape);
   /// A view of `storage` that counts writes in `writes`.
   static Tensor view(Storage storage, std::size_t byte_offset, const Shape& shape, DType dtype,
                      std::shared_ptr<std::atomic<std::uint64_t>> writes);

@@ -25,7 +25,7 @@ StepsInFlight::StepsInFlight(Network& network, JobStep& step, comm::Communicator
   if (network_.device() != kCpu) network_.optimizer().set_learning_rates(step_.schedule().table());
 }
 
-void StepsInFlight::launch(std::uint64_t number, TrainingData& data, const StopSignals& signals) {
+void StepsInFlight::launch(std::uint64_t number, TrainingData& data, const std::function<bool()>& stop) {
   InFlight& step = steps_.emplace_back();
   step.waited = communicator_.waited();
   step.report.step = number;
@@ -41,7 +41,7 @@ void StepsInFlight::launch(std::uint64_t number, TrainingData& data, const StopS
   if (network_.device() == kCpu) {
     optimizer.set_learning_rate(step_.schedule().learning_rate(optimizer.applied_steps()));
   }
-  step_.step().run(micro_batches, signals.requested());
+  step_.step().run(micro_batches, stop());
   step.readback->request(step_.step().device_outcome());
   step.launch = timer.stop();
 }

@@ -14,7 +14,6 @@
 #include "runtime/train/job_step.h"
 #include "runtime/train/network.h"
 #include "runtime/train/record/step_report.h"
-#include "runtime/train/signals.h"
 #include "runtime/train/training_data.h"
 
 namespace lockstep::train {
@@ -30,8 +29,9 @@ class StepsInFlight {
   std::size_t ahead() const { return network_.device() == kCpu ? 0 : 1; }
   std::size_t size() const { return steps_.size(); }
 
-  /// Hands the device a whole step; waits for nothing that the device does.
-  void launch(std::uint64_t number, TrainingData& data, const StopSignals& signals);
+  /// Hands the device a whole step; waits for nothing that the device does. `stop`: this rank's wish to stop behind it,
+  /// asked for once the data are there.
+  void launch(std::uint64_t number, TrainingData& data, const std::function<bool()>& stop);
 
   struct Finished {
     StepReport report;

@@ -20,7 +20,7 @@
 #include "runtime/train/record/restarts.h"
 #include "runtime/train/record/run_directory.h"
 #include "runtime/train/same_data.h"
-#include "runtime/train/trainer.h"
+#include "runtime/train/training_loop.h"
 #include "runtime/train/training_state.h"
 
 namespace lockstep::train {
@@ -52,7 +52,7 @@ std::string next_step(const TrainOptions& options, ExitCode code) {
     return command + (options.resume == "auto" ? "" : " with --resume auto") + " to resume";
   }
   const std::string run = options.run_dir.string();
-  if (!options.job.data().has_eval()) return program_name() + " inspect " + run;
+  if (!options.is_command || !options.job.data().has_eval()) return program_name() + " inspect " + run;
   return program_name() + " eval " + (options.run_dir / "job.pbtxt").string() + " --checkpoint " + run;
 }
 
@@ -87,7 +87,7 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
   comm::Communicator& communicator = *world.communicator();
   std::optional<RunDirectory> record;
   step::on_rank_zero(communicator, [&] { record.emplace(options, world.size(), world.mpi_start_time().count()); });
-  std::optional<Trainer> trainer;
+  std::optional<TrainingLoop> loop;
   try {
     std::optional<Progress> progress;  // ends its live line before an error is told
     std::vector<RunObserver*> observers;
@@ -95,21 +95,22 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
       progress.emplace(options.output, options.job.train().log_every());
       observers = {&*record, &*progress};
     }
-    trainer.emplace(world, options, observers);
+    observers.insert(observers.end(), options.observers.begin(), options.observers.end());
+    loop.emplace(world, options, observers);
     step::on_rank_zero(communicator, [&] {
-      Checkpointer& checkpointer = trainer->checkpointer();
-      record->begin(trainer->step(), trainer->applied_steps(), trainer->skipped_steps(), trainer->skipped_samples(),
+      Checkpointer& checkpointer = loop->checkpointer();
+      record->begin(loop->step(), loop->applied_steps(), loop->skipped_steps(), loop->skipped_samples(),
                     checkpointer.resumed_from(), step::to_json(checkpointer.environment()));
     });
-    if (progress) progress->header(trainer->facts());
-    const ExitCode code = trainer->run();
+    if (progress) progress->header(loop->facts());
+    const ExitCode code = loop->run();
     if (record) {
       const bool done = code == ExitCode::kDone;
       const RunEnd end{.status = done ? RunEnd::Status::kDone : RunEnd::Status::kPreempted,
                        .code = code,
-                       .step = trainer->step(),
+                       .step = loop->step(),
                        .restarts = restart_count()};
-      const Summary summary = record->end(end, trainer->weights_digest(), trainer->gpu_summary());
+      const Summary summary = record->end(end, loop->weights_digest(), loop->gpu_summary());
       progress->result(end, summary, next_step(options, code));
     }
     return code;

@@ -1,208 +1,133 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/trainer.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "comm/ddp/digest.h"
-#include "runtime/base/error.h"
-#include "runtime/base/host_name.h"
-#include "runtime/job/data_options.h"
-#include "runtime/train/facts.h"
-#include "runtime/train/loading.h"
-#include "runtime/train/over_ranks.h"
-#include "runtime/train/same_data.h"
+#include "model_zoo/registered.h"
+#include "runtime/base/program_name.h"
+#include "runtime/data/registered.h"
+#include "runtime/job/job.h"
+#include "runtime/step/registered_loss.h"
+#include "runtime/train/same_job.h"
+#include "runtime/train/train.h"
 
 namespace lockstep::train {
 
 namespace {
 
-/// Whether and how this process answers a request to stop. Our launcher, which gets it first, answers by itself.
-StopNotice stop_notice(const TrainOptions& options, const comm::World& world, const RankStatus& status) {
-  if (status.is_read() || world.rank() != 0) return {};
-  const int words = options.output.json ? STDERR_FILENO : STDOUT_FILENO;
-  return {.descriptor = options.output.quiet ? -1 : words, .ends_on_second = world.size() == 1};
+// The names under which a job calls what its program gives.
+constexpr const char* kOwn = "program's own";
+constexpr const char* kOwnEval = "program's own, to evaluate";
+
+/// What a program may give in place of fields of its job.
+struct Part {
+  std::vector<std::string> fields;  ///< none of which the job may give then
+  std::string call;                 ///< the field that calls it
+  const char* name;
+  bool given;
+};
+
+std::vector<Part> parts(const TrainerOptions& options) {
+  return {{{"model"}, "model.registered.name", kOwn, options.model != nullptr},
+          {{"data.train"}, "data.train.registered.name", kOwn, options.train_data != nullptr},
+          {{"data.eval"}, "data.eval.registered.name", kOwnEval, options.eval_data != nullptr},
+          {{"train.loss", "train.registered_loss"}, "train.registered_loss.name", kOwn, options.loss != nullptr}};
 }
+
+/// Lets jobs call what the program gives while they live.
+std::vector<Registration> registrations(const TrainerOptions& options) {
+  std::vector<Registration> all;
+  if (options.model) {
+    const auto make = [model = options.model](const model_zoo::ModelInput& input, const Settings&) {
+      return model(input);
+    };
+    all.push_back(model_zoo::lend_model(kOwn, make));
+  }
+  const auto lend_data = [&](const char* name, const data::DatasetPtr& data) {
+    if (data != nullptr) all.push_back(data::lend_dataset(name, [data](const Settings&) { return data; }));
+  };
+  lend_data(kOwn, options.train_data);
+  lend_data(kOwnEval, options.eval_data);
+  if (options.loss) all.push_back(step::lend_loss(kOwn, [loss = options.loss](const Settings&) { return loss; }));
+  return all;
+}
+
+[[noreturn]] void refuse(const std::string& text, const std::string& advice) {
+  throw UsageError("the job of a Trainer: " + text, advice);
+}
+
+/// The overrides that make the job call what the program gives. Throws where the job speaks of these parts, too.
+std::vector<std::string> calls(const TrainerOptions& options, const job::Locations& given) {
+  std::vector<std::string> overrides;
+  for (const Part& part : parts(options)) {
+    if (!part.given) continue;
+    for (const std::string& field : part.fields) {
+      if (given.contains(field))
+        refuse(field + " is given, and the program gives its own", "Leave out one of the two.");
+    }
+    overrides.push_back(part.call + "=" + part.name);
+  }
+  return overrides;
+}
+
+/// Keeps what the result tells.
+class LastEvaluation final : public RunObserver {
+ public:
+  void evaluation(std::uint64_t /*step*/, const EvalResult& found) override { result = found; }
+  std::optional<EvalResult> result;
+};
 
 }  // namespace
 
-Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<RunObserver*> observers)
-    : world_(world),
-      options_(options),
-      job_(options_.job),
-      observers_(std::move(observers)),
-      status_(world.rank()),
-      signals_(stop_notice(options_, world_, status_)),
-      data_(job_),
-      sample_errors_(job::sample_errors(job_.data())),
-      network_(job_, data::describe(*data_.train()), options_.device),
-      job_step_(job_, world, network_, status_),
-      goals_(job_),
-      checkpointer_(options_, network_, job_step_, goals_, observers_),
-      in_flight_(network_, job_step_, *world.communicator()),
-      stragglers_(world.communicator()->all_gather_text(host_name())),
-      current_step_(*options_.reached) {
-  status_.set(RankPhase::kInit, 0);
-  std::vector<data::DataDigest> digests = require_same_data([this] { return data_.digests(); }, *world_.communicator());
-  job_step_.faults().at(job::INIT);
-  const step::Progress start = checkpointer_.resume(std::move(digests));
-  launched_ = step_ = start.step;
-  skipped_samples_.restore(start);
-  data_.begin(job_, world_, start.step + 1, start.sampler, network_.device());
-  if (data_.eval()) {
-    const Task task(job_.train(), data::as_trained(data::describe(*data_.eval()), data::describe(*data_.train())));
-    evaluator_.emplace(network_, task, data_.eval(), evaluation_loader(job_, world_, network_.device()),
-                       *world_.communicator());
+struct Trainer::Read {
+  job::Checked checked;
+};
+
+Trainer::Trainer(comm::World& world, TrainerOptions options) : world_(world), options_(std::move(options)) {
+  if (options_.run_dir.empty()) throw UsageError("TrainerOptions::run_dir has to be given", "Name the run's folder.");
+  const std::vector<Registration> lent = registrations(options_);
+  const std::filesystem::path folder = std::filesystem::current_path();
+  const auto read = [&](const std::vector<std::string>& overrides) {
+    return job::check_text(options_.job, running_program(), overrides, folder);
+  };
+  const job::Locations given = read(options_.overrides).locations;
+  for (const char* const field : {"comm.timeout_s", "comm.shared_memory"}) {
+    if (given.contains(field)) {
+      refuse(std::string(field) + " comes too late: the program has made its World",
+             "Give comm::World::from_environment() the option of that name.");
+    }
   }
-  status_.set(RankPhase::kInit, step_);
-  current_step_ = step_;
-}
-
-RunFacts Trainer::facts() const { return facts_of(options_, network_, data_, world_.size(), checkpointer_.remarks()); }
-
-std::uint64_t Trainer::applied_steps() { return static_cast<std::uint64_t>(network_.optimizer().applied_steps()); }
-
-std::uint64_t Trainer::skipped_steps() { return job_step_.scaler().state_dict().skipped_steps; }
-
-std::optional<std::uint64_t> Trainer::skipped_samples() const {
-  if (sample_errors_.on_error == data::OnError::kFail) return std::nullopt;
-  return skipped_samples_.of_run();
-}
-
-std::string Trainer::weights_digest() const { return comm::weights_digest(network_.arena()); }
-
-bool Trainer::due(std::uint64_t step) const {
-  const auto every = [step](std::uint32_t steps) { return steps > 0 && step % steps == 0; };
-  return step == job_.train().steps() || every(job_.train().eval_every()) || every(job_.checkpoint().every_steps()) ||
-         every(job_.comm().digest_every());
-}
-
-ExitCode Trainer::run() {
-  const std::uint64_t steps = job_.train().steps();
-  const std::uint32_t eval_every = job_.train().eval_every();
-  const std::uint32_t save_every = job_.checkpoint().every_steps();
-  const bool had_ended = goals_.reached();
-  if (missed_evaluation()) evaluate();
-  while (launched_ < steps && !stop_requested_ && !goals_.reached()) {
-    launch_step();
-    while (in_flight_.size() > in_flight_.ahead()) finish_step();
-    if (!due(launched_)) continue;
-    finish_steps();
-    if (step_ == steps || stop_requested_) break;
-    const bool evaluates = eval_every > 0 && step_ % eval_every == 0;
-    // Saved first, as an evaluation may take long; but what follows from one stands in the checkpoint of its step.
-    if (evaluates && goals_.any()) evaluate();
-    if (save_every > 0 && step_ % save_every == 0) save();
-    if (evaluates && !goals_.any()) evaluate();
+  std::vector<std::string> overrides = calls(options_, given);
+  overrides.insert(overrides.end(), options_.overrides.begin(), options_.overrides.end());
+  read_ = std::make_unique<const Read>(read(overrides));
+  if (const job::Diagnostics& wrong = read_->checked.diagnostics; !wrong.empty()) {
+    throw UsageError(job::str(wrong), "Correct TrainerOptions::job and its overrides.");
   }
-  finish_steps();
-  if (goals_.reached() && !had_ended) observers_.stopped_early(step_, goals_.reason());
-  if (step_ > checkpointer_.saved_step()) save();
-  const bool done = (step_ >= steps || goals_.reached()) && evaluate_at_end();
-  return done ? ExitCode::kDone : ExitCode::kPreempted;
 }
 
-void Trainer::launch_step() {
-  current_step_ = ++launched_;
-  in_flight_.launch(launched_, data_, signals_);
-}
+Trainer::~Trainer() = default;
 
-void Trainer::finish_steps() {
-  while (in_flight_.size() > 0) finish_step();
-}
+void Trainer::observe(RunObserver& observer) { observers_.push_back(&observer); }
 
-void Trainer::finish_step() {
-  current_step_ = in_flight_.oldest();
-  auto [report, outcome, unread] = in_flight_.finish();
-  if (outcome.skipped_samples > 0) skipped_names_.tell(std::move(unread), *world_.communicator());
-  skipped_samples_.add(report.epoch, static_cast<std::uint64_t>(outcome.skipped_samples));
-  report.skipped_samples = skipped_samples();
-  stop_requested_ = stop_requested_ || outcome.stop > 0.0f;
-  step_ = report.step;
-  observers_.step(report);
-  look_for_stragglers(report);
-  // The metrics hold the reason before the run ends.
-  job_step_.step().require_progress(outcome);
-  require_few(skipped_samples_.of_epoch(), sample_errors_, "epoch " + std::to_string(report.epoch));
-  require_finite(report);
-  const std::uint32_t digest_every = job_.comm().digest_every();
-  if (digest_every > 0 && step_ % digest_every == 0) compare_weights();
-}
-
-void Trainer::look_for_stragglers(const StepReport& report) {
-  std::vector<double> seconds;
-  for (const float waited : report.rank_waits) seconds.push_back(std::max(0.0, report.seconds - double{waited}));
-  for (const Straggler& straggler : stragglers_.add(seconds)) observers_.straggler(report.step, straggler);
-}
-
-void Trainer::require_finite(const StepReport& report) {
-  // With a dynamic scale a bad loss may be an overflow that a lower scale cures; without, nothing will.
-  if (std::isfinite(report.loss) || job_step_.scaler().dynamic()) return;
-  throw NumericsError("the loss is " + std::to_string(report.loss) + " at step " + std::to_string(report.step) +
-                          (report.skipped ? "; " + report.reason() : ""),
-                      std::string("Lower the learning rate, clip the gradients (optimizer.clip_norm), or look at the "
-                                  "data. ") +
-                          (report.skipped ? "The weights are those before this step."
-                                          : "This step was applied: go on "
-                                            "from an earlier checkpoint."));
-}
-
-void Trainer::compare_weights() {
-  job_step_.step().compare_weights();
-  compared_step_ = step_;
-}
-
-void Trainer::evaluate(bool heeds_stop) {
-  status_.set(RankPhase::kEval, step_);
-  job_step_.ddp().share_statistics();
-  std::optional<optim::WeightMean::InPlace> mean;
-  if (job_step_.mean() != nullptr) mean.emplace(*job_step_.mean());
-  auto result = evaluator_->run([&] { return heeds_stop && signals_.requested(); });
-  if (result) result->of_mean = mean.has_value();
-  mean.reset();
-  stop_requested_ = !result;
-  if (!result) return;
-  evaluated_step_ = step_;
-  observers_.evaluation(step_, *result);
-  // Before it counts: no weights are the best ones by such a loss, and no run ends early.
-  train::require_finite(*result, "at step " + std::to_string(step_));
-  if (!goals_.add(step_, *result)) return;
-  require_agreement();
-  status_.set(RankPhase::kSave, step_);
-  checkpointer_.save_best(progress());
-}
-
-bool Trainer::missed_evaluation() const {
-  const std::uint32_t every = job_.train().eval_every();
-  return goals_.any() && every > 0 && step_ > 0 && step_ % every == 0 && goals_.evaluated_step() != step_;
-}
-
-bool Trainer::evaluate_at_end() {
-  if (!evaluator_ || (step_ > 0 && evaluated_step_ == step_)) return true;
-  // A stop that was requested during the last step finds nothing left but this evaluation: it is made, and the run ends
-  // as a whole one.
-  evaluate(!any_rank(signals_.requested(), *world_.communicator()));
-  return evaluated_step_ == step_;
-}
-
-void Trainer::require_agreement() {
-  if (job_.comm().digest_every() > 0 && compared_step_ != step_) compare_weights();
-}
-
-step::Progress Trainer::progress() const {
-  step::Progress progress{.step = step_, .sampler = data_.state()};
-  skipped_samples_.save(progress);
-  return progress;
-}
-
-void Trainer::save() {
-  require_agreement();
-  status_.set(RankPhase::kSave, step_);
-  job_step_.faults().at(job::SAVE);
-  checkpointer_.save(progress());
+TrainerResult Trainer::run() {
+  const std::vector<Registration> lent = registrations(options_);
+  const job::Checked& read = read_->checked;
+  if (world_.size() > 1) require_same_job(*world_.communicator(), read.job);
+  LastEvaluation last;
+  TrainOptions options{.job = read.job,
+                       .run_dir = options_.run_dir,
+                       .resume = options_.resume,
+                       .process_start = begin_,
+                       .device = options_.device,
+                       .output = {.quiet = options_.quiet},
+                       .locations = read.locations,
+                       .is_command = false,
+                       .observers = observers_,
+                       .end = end_};
+  options.observers.push_back(&last);
+  const ExitCode code = train(world_, options);
+  *end_ = false;
+  return {.code = code, .step = *options.reached, .evaluation = std::move(last.result)};
 }
 
 }  // namespace lockstep::train

@@ -2,101 +2,88 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "runtime/train/checkpointer.h"
-#include "runtime/train/evaluator.h"
-#include "runtime/train/goals.h"
-#include "runtime/train/job_step.h"
-#include "runtime/train/network.h"
-#include "runtime/train/rank_status.h"
-#include "runtime/train/record/run_facts.h"
+#include "comm/group/world.h"
+#include "model_zoo/model_input.h"
+#include "runtime/base/error.h"
+#include "runtime/data/dataset.h"
+#include "runtime/nn/module.h"
+#include "runtime/step/training_step.h"
+#include "runtime/tensor/device.h"
+#include "runtime/train/record/eval_result.h"
 #include "runtime/train/record/run_observer.h"
-#include "runtime/train/record/stragglers.h"
-#include "runtime/train/signals.h"
-#include "runtime/train/skipped_samples.h"
-#include "runtime/train/steps_in_flight.h"
-#include "runtime/train/train.h"
-#include "runtime/train/training_data.h"
 
 namespace lockstep::train {
 
-/// The training loop of one rank: a step::TrainingStep with a schedule, evaluation, checkpoints and signals around it.
-/// Its results go to observers.
+/// A run of a program. What the program gives here (model, data, loss) its job leaves out.
+struct TrainerOptions {
+  /// The text of a job: "data { global_batch: 64 } optimizer { adam { lr: 0.003 } } train { steps: 200 }". Messages
+  /// call it by the program's name; paths in it are relative to the current folder.
+  std::string job = {};
+  std::vector<std::string> overrides = {};  ///< "train.steps=10"; later ones win
+  std::filesystem::path run_dir = {};       ///< has to be given; made where it is missing
+  /// "auto": go on from the run directory's newest whole checkpoint; "never"; or a checkpoint's path
+  std::string resume = "auto";
+  Device device = kCpu;  ///< what the world's communicator serves
+  bool quiet = false;    ///< print errors and the result alone
+
+  /// Makes a model that fits the data. Called several times a run, also within an nn::WithoutValues.
+  std::function<std::unique_ptr<nn::Module>(const model_zoo::ModelInput& input)> model = {};
+  data::DatasetPtr train_data = {};
+  data::DatasetPtr eval_data = {};
+  step::Loss loss = {};  ///< in place of train.loss; it adds up the samples' losses and divides by options.divisor
+};
+
+/// The state of a run that has ended.
+struct TrainerResult {
+  ExitCode code = ExitCode::kDone;            ///< kPreempted: a signal asked for a save and an exit
+  std::uint64_t step = 0;                     ///< the last one that was trained, here or by the run that was resumed
+  std::optional<EvalResult> evaluation = {};  ///< the last one of this run
+};
+
+/// `lockstep train` as a part of a program: one rank's run with its run directory, metrics, TensorBoard, progress,
+/// evaluation, best weights, early stopping, signals, faults and resume. The processes are there already; a launcher's
+/// restarts are not a part of it. What the program gives stands in the run's job as `registered { name: "program's own"
+/// }`: only the same program goes on with such a run.
 class Trainer {
  public:
-  /// Everything up to the first step: data, model, resume. `observers`: on rank 0. A collective.
-  Trainer(comm::World& world, const TrainOptions& options, std::vector<RunObserver*> observers);
+  /// `world` outlives this. Throws UsageError where the job cannot be read or does not fit the options, with all that
+  /// is wrong, and for comm.timeout_s and comm.shared_memory in the job: the program has made its World by then.
+  Trainer(comm::World& world, TrainerOptions options);
+  ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains to the end, kDone, or until it is asked to stop, kPreempted.
-  ExitCode run();
+  /// From now on `observer` is told of the run. On each rank that has one: step(), evaluation(), stopped_early() and
+  /// straggler() say the same on all, at the same point of the run, so they may call collectives. It outlives this.
+  void observe(RunObserver& observer);
 
-  RunFacts facts() const;
-  /// The step that the run has come to: the last one, or the one at work.
-  std::uint64_t step() const { return current_step_; }
-  Checkpointer& checkpointer() { return checkpointer_; }
-  std::uint64_t applied_steps();
-  std::uint64_t skipped_steps();
-  /// Nothing where a sample that cannot be read ends the run.
-  std::optional<std::uint64_t> skipped_samples() const;
-  std::string weights_digest() const;
-  std::optional<GpuSummary> gpu_summary() const { return in_flight_.gpu_summary(); }
+  /// Ends run() behind the step after the one at work (on a GPU two) or behind the evaluation at work, saves, evaluates
+  /// what was not, and returns kDone. It suffices that one rank calls it; from any thread, observers too.
+  void end() { *end_ = true; }
+
+  /// Trains. A collective, on the thread that made the world; signals are the run's until it returns. Throws Error as
+  /// the command fails: rank 0 has then recorded it in the run directory. Called again, it goes on where the run is, if
+  /// options.resume is "auto".
+  TrainerResult run();
 
  private:
-  void launch_step();
-  /// Reads the oldest step in flight, and tells of it.
-  void finish_step();
-  void finish_steps();
-  /// Tells of ranks that have begun or ceased to slow the others down.
-  void look_for_stragglers(const StepReport& report);
-  /// Throws NumericsError where the loss is not finite and no lower loss scale can cure that.
-  void require_finite(const StepReport& report);
-  /// Whether something is due behind this step that needs it to be finished.
-  bool due(std::uint64_t step) const;
-  /// Throws PeerError where the ranks no longer hold the same weights.
-  void compare_weights();
-  /// compare_weights(), unless this step has done so: weights that the ranks do not agree on must not be saved.
-  void require_agreement();
-  /// Sets stop_requested_ where a rank was told to stop meanwhile; then there is no result. `heeds_stop`: whether it
-  /// looks.
-  void evaluate(bool heeds_stop = true);
-  /// Whether step_ has an evaluation that goals depend on and that was cut off when the run was stopped.
-  bool missed_evaluation() const;
-  /// The evaluation behind the last step, and whether it came to its end.
-  bool evaluate_at_end();
-  /// Where the run has come to.
-  step::Progress progress() const;
-  void save();
+  struct Read;  ///< the job, as resolved
 
   comm::World& world_;
-  const TrainOptions options_;
-  const job::Job& job_;
-  RunObservers observers_;
-  RankStatus status_;
-  StopSignals signals_;
-  TrainingData data_;
-  data::SampleErrors sample_errors_;
-  SkippedSamples skipped_samples_;
-  SkippedNames skipped_names_;
-  Network network_;
-  JobStep job_step_;
-  Goals goals_;
-  Checkpointer checkpointer_;
-  std::optional<Evaluator> evaluator_;  ///< where the job has evaluation data
-  StepsInFlight in_flight_;
-  Stragglers stragglers_;
-
-  std::uint64_t launched_ = 0;                ///< steps handed to the device
-  std::uint64_t step_ = 0;                    ///< steps finished
-  std::atomic<std::uint64_t>& current_step_;  ///< that was launched or finished last
-  std::uint64_t compared_step_ = 0;
-  std::uint64_t evaluated_step_ = 0;
-  bool stop_requested_ = false;  ///< agreed
+  const TrainerOptions options_;
+  const std::chrono::system_clock::time_point begin_ = std::chrono::system_clock::now();
+  const std::shared_ptr<std::atomic<bool>> end_ = std::make_shared<std::atomic<bool>>(false);
+  std::vector<RunObserver*> observers_;
+  std::unique_ptr<const Read> read_;
 };
 
 }  // namespace lockstep::train

@@ -126,6 +126,26 @@ const Cases kContractionCases{einsum("ellipsis", "...ij,j...k->i...k"),
                               {"dist", [](const Tensors& x) { return ops::dist(x[0], x[1], 3); }},
                               {"bilinear", [](const Tensors& x) { return ops::bilinear(x[0], x[1], x[2], x[3]); }}};
 
+Cases::value_type padding(const std::string& name, ops::PadMode mode) {
+  return {name, [mode](const Tensors& x) { return ops::pad(x[0], -1, 2, 1, {.mode = mode, .value = 0.5}); }};
+}
+
+const Cases kCompositionCases{{"index",
+                               [](const Tensors& x) {
+                                 return x[0](1, ops::Ellipsis{}, ops::Slice{0, 3, 2}, ops::NewAxis{});
+                               }},
+                              {"roll", [](const Tensors& x) { return ops::roll(x[0], -2, 1); }},
+                              padding("pad_constant", ops::PadMode::kConstant),
+                              padding("pad_reflect", ops::PadMode::kReflect),
+                              padding("pad_replicate", ops::PadMode::kReplicate),
+                              padding("pad_circular", ops::PadMode::kCircular),
+                              {"tril", [](const Tensors& x) { return ops::tril(x[0], 1); }},
+                              {"triu", [](const Tensors& x) { return ops::triu(x[0], -1); }},
+                              {"glu", [](const Tensors& x) { return ops::glu(x[0]); }},
+                              {"cross", [](const Tensors& x) { return ops::cross(x[0], x[1], 0); }},
+                              {"einsum_of_one", [](const Tensors& x) { return ops::einsum("iij->j", x); }},
+                              {"einsum_of_three", [](const Tensors& x) { return ops::einsum("bi,ij...,b->j...", x); }}};
+
 class GoldenStructure : public GoldenTest {
  protected:
   void expect_all(const std::string& group, const Cases& cases, bool twice = true) const {
@@ -174,6 +194,7 @@ TEST_P(GoldenStructure, ReductionsArePyTorchs) { expect_all("reduction", kReduct
 TEST_P(GoldenStructure, NormsArePyTorchs) { expect_all("norm", kNormCases); }
 TEST_P(GoldenStructure, ProductsArePyTorchs) { expect_all("product", kProductCases); }
 TEST_P(GoldenStructure, ContractionsArePyTorchs) { expect_all("contraction", kContractionCases); }
+TEST_P(GoldenStructure, CompositionsArePyTorchs) { expect_all("composition", kCompositionCases); }
 
 }  // namespace
 }  // namespace lockstep::kernels

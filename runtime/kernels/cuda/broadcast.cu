@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of two and three numbers, whose operands may be broadcast: binary, binary_with_number, ternary, expand.
+#include <string>
 #include <type_traits>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
 #include "runtime/kernels/functors/binary.h"
@@ -93,6 +95,54 @@ void launch_broadcast(const char* name, cudaStream_t stream, std::int64_t n, Out
   check_launch(name);
 }
 
+/// Whether a function is for float64, too, which holds integers here (ops/integers.h).
+constexpr bool counts(Binary function) {
+  switch (function) {
+    case Binary::kAdd:
+    case Binary::kSub:
+    case Binary::kMul:
+    case Binary::kMaximum:
+    case Binary::kMinimum:
+      return true;
+    default:
+      return is_comparison(function);
+  }
+}
+
+/// A function of doubles as one of elements.
+template <class Function>
+struct OfDoubles {
+  static constexpr bool kCompares = is_comparison(Function::kBinary);
+  using Out = std::conditional_t<kCompares, bool, double>;
+  __device__ Out operator()(double a, double b) const {
+    const double result = Function::value(a, b);
+    if constexpr (kCompares) {
+      return result != 0.0;
+    } else {
+      return result;
+    }
+  }
+};
+template <class Function>
+struct OfDoubleAndNumber {
+  double number;
+  bool number_first;
+  __device__ typename OfDoubles<Function>::Out operator()(double x) const {
+    return number_first ? OfDoubles<Function>{}(number, x) : OfDoubles<Function>{}(x, number);
+  }
+};
+
+/// Calls visit(Function) for a function that counts. Throws ShapeError for another one.
+template <class Visit>
+void visit_counting(Binary which, Visit visit) {
+  if (!counts(which)) {
+    throw ShapeError(std::string(name_of(which)) + ": a GPU computes float32, float16 and bfloat16, found float64");
+  }
+  visit_binary(which, [&]<class Function>(Function function) {
+    if constexpr (counts(Function::kBinary)) visit(function);
+  });
+}
+
 /// Calls f.template operator()<T, Out>(): a dtype of this backend, and what its function's results are.
 template <class F>
 void visit_result(Binary function, DType dtype, F&& f) {
@@ -123,6 +173,13 @@ void binary(Binary which, const Tensor& a, const Tensor& b, const Tensor& out) {
   const Device device = out.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
+  if (a.dtype() == DType::kFloat64) {
+    return visit_counting(which, [&]<class Function>(Function) {
+      launch_broadcast("binary", stream, n, cuda::out<typename OfDoubles<Function>::Out>(out),
+                       BroadcastWalk(out.shape(), {a.shape(), b.shape()}), OfDoubles<Function>{},
+                       Walked<double>{in<double>(a), 0}, Walked<double>{in<double>(b), 1});
+    });
+  }
   const bool is_row = a.shape() == out.shape() && a.shape().rank() > 0 && b.shape() == Shape{a.shape().back()};
   visit_result(which, a.dtype(), [&]<class T, class Out>() {
     visit_giving<Out>(which, [&]<class Function>(Function) {
@@ -148,6 +205,14 @@ void binary_with_number(Binary which, const Tensor& x, double number, bool numbe
   const Device device = out.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
+  if (x.dtype() == DType::kFloat64) {
+    if (x.numel() == 0) return;
+    return visit_counting(which, [&]<class Function>(Function) {
+      launch_broadcast("binary_with_number", stream, x.numel(), cuda::out<typename OfDoubles<Function>::Out>(out),
+                       BroadcastWalk(out.shape(), {x.shape()}), OfDoubleAndNumber<Function>{number, number_first},
+                       Walked<double>{in<double>(x), 0});
+    });
+  }
   if (which == Binary::kPow && !number_first) {
     bool done = false;
     visit_floating("pow", x.dtype(), [&]<class T>() {

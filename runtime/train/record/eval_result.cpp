@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "runtime/base/error.h"
 
@@ -30,14 +29,6 @@ std::optional<double> value_of(const EvalResult& result, const std::string& name
 }
 
 bool is_better_lower(const std::string& name) { return name == "eval.loss" || name == "eval.perplexity"; }
-
-nlohmann::ordered_json to_json(const EvalResult& result) {
-  nlohmann::ordered_json json{{"samples", result.samples}, {"loss", result.loss}};
-  for (const Metric& metric : result.metrics) json[metric.name] = metric.value;
-  if (result.of_mean) json["weights"] = "mean";
-  if (result.skipped_samples) json["skipped_samples"] = *result.skipped_samples;
-  return json;
-}
 
 std::string text_of(const Metric& metric) {
   return metric.is_share ? fmt::format("{:.2f} %", 100.0 * metric.value) : fmt::format("{:.4f}", metric.value);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,8 +52,6 @@ std::optional<double> value_of(const EvalResult& result, const std::string& name
 /// Whether a lower value of it is the better one: of losses and perplexity.
 bool is_better_lower(const std::string& name);
 
-/// {"samples", "loss", and the metrics by name}, and "weights": "mean" where it is of their mean
-nlohmann::ordered_json to_json(const EvalResult& result);
 /// "98.99 %", "3.4821"
 std::string text_of(const Metric& metric);
 

@@ -12,6 +12,7 @@
 #include "runtime/train/record/run_end.h"
 #include "runtime/train/record/run_files.h"
 #include "runtime/train/record/set_aside.h"
+#include "runtime/train/record/summary.h"
 
 namespace lockstep::train {
 

@@ -12,13 +12,14 @@
 
 namespace lockstep::train {
 
-/// A listener of a run, on rank 0, such as its record or the terminal.
+/// A listener of a run, such as its record or the terminal, or one of the program's own. saving(), saved() and best()
+/// tell of files, which rank 0 writes.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
 
-  virtual void step(const StepReport& report) = 0;
-  virtual void evaluation(std::uint64_t step, const EvalResult& result) = 0;
+  virtual void step(const StepReport& /*report*/) {}
+  virtual void evaluation(std::uint64_t /*step*/, const EvalResult& /*result*/) {}
   /// Before a checkpoint is written; may throw to forbid it. Called by a thread of its own, while no other call is
   /// made.
   virtual void saving(std::uint64_t /*step*/) {}

@@ -11,6 +11,14 @@
 
 namespace lockstep::train {
 
+nlohmann::ordered_json to_json(const EvalResult& result) {
+  nlohmann::ordered_json json{{"samples", result.samples}, {"loss", result.loss}};
+  for (const Metric& metric : result.metrics) json[metric.name] = metric.value;
+  if (result.of_mean) json["weights"] = "mean";
+  if (result.skipped_samples) json["skipped_samples"] = *result.skipped_samples;
+  return json;
+}
+
 namespace fs = std::filesystem;
 
 MemoryPeaks memory_peaks(Device device) {

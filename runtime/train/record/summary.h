@@ -28,6 +28,9 @@ struct MemoryPeaks {
 };
 MemoryPeaks memory_peaks(Device device);
 
+/// {"samples", "loss", and the metrics by name}, and "weights": "mean" where it is of their mean
+nlohmann::ordered_json to_json(const EvalResult& result);
+
 /// The numbers of summary.json: what a run came to.
 struct Summary {
   int world_size = 1;

@@ -7,12 +7,15 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/job/diagnostic.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/device.h"
 
 namespace lockstep::train {
+
+class RunObserver;
 
 /// The output of a run on the terminal.
 struct TrainOutput {
@@ -31,6 +34,10 @@ struct TrainOptions {
   job::Locations locations;  ///< of the job's fields, for messages; may be empty
   /// The step that the run has come to: the last one, or the one at work; 0: start-up. For other threads, too.
   std::shared_ptr<std::atomic<std::uint64_t>> reached = std::make_shared<std::atomic<std::uint64_t>>(0);
+  bool is_command = true;  ///< of this program: eval and resume are one, too, which the last line advises
+  std::vector<RunObserver*> observers = {};  ///< of the program around the run, on each rank that has some
+  /// The program's wish to end the run as if its steps were done, on any rank.
+  std::shared_ptr<const std::atomic<bool>> end = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace lockstep::train

@@ -115,6 +115,39 @@ TYPED_TEST(ComposedTest, Einsum) {
   EXPECT_THROW(einsum("...i,...i", a, this->random({2, 3}, 1)), ShapeError);
 }
 
+TYPED_TEST(ComposedTest, EinsumOfAnyNumberOfOperands) {
+  struct Case {
+    const char* equation;
+    std::vector<Shape> shapes;
+    Shape result;
+  };
+  const Case cases[] = {{"ij,jk,kl->il", {{3, 4}, {4, 2}, {2, 5}}, {3, 5}},
+                        {"bi,bj,bk->bijk", {{2, 3}, {2, 2}, {2, 4}}, {2, 3, 2, 4}},
+                        {"i,i,i", {{4}, {4}, {4}}, {}},
+                        {"ij,k,jk->i", {{3, 4}, {2}, {4, 2}}, {3}},
+                        {"...i,ij,...j->...", {{2, 3}, {3, 4}, {4}}, {2}},
+                        {"ij,jk,kl,lm->im", {{2, 3}, {3, 2}, {2, 3}, {3, 2}}, {2, 2}},
+                        {"ij->ji", {{3, 4}}, {4, 3}},
+                        {"iij->j", {{3, 3, 4}}, {4}},
+                        {"...i->...", {{2, 3, 4}}, {2, 3}},
+                        {"ij", {{3, 4}}, {3, 4}},
+                        {"ii", {{3, 3}}, {}}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.equation);
+    std::vector<Tensor> operands;
+    for (const Shape& shape : c.shapes)
+      operands.push_back(this->random(shape, 1 + static_cast<unsigned>(operands.size())));
+    EXPECT_EQ(einsum(c.equation, operands).shape(), c.result);
+    // Each product is rounded once.
+    this->check([&](const auto& in) { return einsum(c.equation, std::vector<Tensor>(in.begin(), in.end())); }, operands,
+                {.terms = 16, .intermediate = 24, .intermediate_of_result = 12});
+  }
+  const Tensor a = this->random({3, 3}, 1);
+  EXPECT_THROW(einsum("ij,jk", {a, a, a}), UsageError);
+  EXPECT_THROW(einsum("ij", std::vector<Tensor>()), UsageError);
+  EXPECT_THROW(einsum("ij,jk,kl", {a, a, this->random({2, 3}, 1)}), ShapeError);
+}
+
 TYPED_TEST(ComposedTest, Bilinear) {
   const Tensor weight = this->random({2, 3, 4}, 3), bias = this->random({2}, 4);
   for (const Shape& rows : {Shape{5}, Shape{2, 1}, Shape{0}, Shape{}}) {

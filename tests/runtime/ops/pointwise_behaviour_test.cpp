@@ -142,9 +142,10 @@ TEST(Pointwise, ErrorsNameTheFunctionAndWhatDoesNotFit) {
   EXPECT_THAT([&] { sum_to(x, {2}); }, ThrowsMessage<ShapeError>(HasSubstr("[2]")));
 }
 
-TEST(Pointwise, ComparesAndChoosesFloatingTensorsAlone) {
+TEST(Pointwise, RefusesIntegersBesideFloatingTensorsAndInFunctions) {
   const Tensor classes = Tensor::from<std::int64_t>({1, 2}, {2}), x = Tensor::from<float>({1, 2}, {2});
-  EXPECT_THAT([&] { eq(classes, classes); }, ThrowsMessage<ShapeError>(HasSubstr("int64")));
+  EXPECT_THAT([&] { eq(classes, x); }, ThrowsMessage<ShapeError>(HasSubstr("int64")));
+  EXPECT_THAT([&] { (void)(x + classes); }, ThrowsMessage<ShapeError>(HasSubstr("int64")));
   EXPECT_THAT([&] { where(x, x, x); }, ThrowsMessage<ShapeError>(HasSubstr("bool")));
   EXPECT_THAT([&] { exp(classes); }, ThrowsMessage<ShapeError>(HasSubstr("int64")));
   EXPECT_THAT([&] { uniform({2}, {}, {}, {DType::kInt32}); }, ThrowsMessage<ShapeError>(HasSubstr("int32")));

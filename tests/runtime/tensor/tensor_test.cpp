@@ -71,6 +71,50 @@ TEST(Tensor, RowsOfAnEmptyTensorAreEmpty) {
   EXPECT_EQ(Tensor::zeros({3, 0}, DType::kFloat32).rows(1, 3).shape(), Shape({2, 0}));
 }
 
+TEST(Tensor, ARowSharesItsPart) {
+  const Tensor tensor = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {3, 2});
+  EXPECT_EQ(tensor[1].shape(), (Shape{2}));
+  EXPECT_THAT(tensor[-1].as<float>(), ElementsAre(5, 6));
+  EXPECT_EQ(tensor[2][0].shape(), Shape());
+  tensor[0].mutable_as<float>()[1] = 9;
+  EXPECT_EQ(tensor.item(1), 9);
+  EXPECT_THROW((void)tensor[3], ShapeError);
+  EXPECT_THROW((void)tensor[-4], ShapeError);
+  EXPECT_THROW((void)tensor[0][0][0], ShapeError);
+  EXPECT_THROW((void)Tensor()[0], UsageError);
+}
+
+TEST(Tensor, IsMadeOfASpan) {
+  std::vector<float> values{1, 2, 3};
+  const Tensor tensor = Tensor::from(std::span(values).subspan(1), {2});
+  values[1] = 7;
+  EXPECT_THAT(tensor.as<float>(), ElementsAre(2, 3));
+  EXPECT_THAT(Tensor::from(std::span<const std::int64_t>(), {0}).as<std::int64_t>(), ElementsAre());
+  EXPECT_THROW(Tensor::from(std::span(values), {2}), ShapeError);
+}
+
+TEST(Tensor, OfABlobShowsTheMemoryUntilItIsReleased) {
+  std::vector<double> values{1, 2, 3, 4};
+  bool released = false;
+  {
+    Tensor row;
+    {
+      const Tensor tensor =
+          Tensor::from_blob(values.data(), {2, 2}, DType::kFloat64, kCpu, [&released] { released = true; });
+      values[3] = 8;
+      EXPECT_EQ(tensor.item(3), 8);
+      tensor.mutable_as<double>()[0] = -1;
+      row = tensor[1];
+    }
+    EXPECT_EQ(values[0], -1);
+    EXPECT_FALSE(released) << "a view shows it still";
+  }
+  EXPECT_TRUE(released);
+  EXPECT_EQ(Tensor::from_blob(nullptr, {0, 3}, DType::kFloat32).numel(), 0);
+  EXPECT_THROW(Tensor::from_blob(nullptr, {1}, DType::kFloat32), UsageError);
+  EXPECT_THROW(Tensor::from_blob(reinterpret_cast<char*>(values.data()) + 1, {1}, DType::kFloat32), UsageError);
+}
+
 TEST(Tensor, AViewMustLieInsideItsStorage) {
   const Storage storage = Storage::allocate(16, kCpu);
   EXPECT_EQ(Tensor::view(storage, 8, {2}, DType::kFloat32).numel(), 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launcher/commands/same_job.h"
+#include "runtime/train/same_job.h"
 
 #include <fmt/format.h>
 #include <lockstep/version.h>
@@ -11,7 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/job/differences.h"
 
-namespace lockstep::launcher {
+namespace lockstep::train {
 
 namespace {
 
@@ -57,4 +57,4 @@ void require_same_job(comm::Communicator& communicator, const job::Job& job) {
   throw PeerError(text, "Start every rank with the same program, job and overrides.");
 }
 
-}  // namespace lockstep::launcher
+}  // namespace lockstep::train

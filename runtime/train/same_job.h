@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "comm/group/communicator.h"
-#include "configs/job.pb.h"
+#include "runtime/job/job.h"
 
-namespace lockstep::launcher {
+namespace lockstep::train {
 
 /// The job and options that a rank was started with.
 struct RankIdentity {
@@ -21,4 +21,4 @@ std::vector<std::string> disagreements(const std::vector<RankIdentity>& ranks);
 /// Throws PeerError, on every rank alike, when the ranks run other versions of lockstep or other jobs. A collective.
 void require_same_job(comm::Communicator& communicator, const job::Job& job);
 
-}  // namespace lockstep::launcher
+}  // namespace lockstep::train

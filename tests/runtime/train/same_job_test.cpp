@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launcher/commands/same_job.h"
+#include "runtime/train/same_job.h"
 
 #include <gmock/gmock.h>
 
-namespace lockstep::launcher {
+namespace lockstep::train {
 namespace {
 
 using testing::Contains;
@@ -52,4 +52,4 @@ TEST(SameJob, NamesFieldsThatThisVersionDoesNotKnow) {
 TEST(SameJob, HoldsForALoneProcess) { require_same_job(*comm::make_self_communicator(), rank(5).job); }
 
 }  // namespace
-}  // namespace lockstep::launcher
+}  // namespace lockstep::train
