@@ -183,7 +183,8 @@ Tensor mul(const Tensor& first, const Tensor& second) {
 
 Tensor mul(const Tensor& a, double b) {
   if (!counts_in_integers(amp::Op::kMul, a, {})) return scale(a, b);
-  return in_integers(amp::Op::kMul, a, b, [](const Tensor& x, double number) { return mul(x, number); });
+  return in_integers(amp::Op::kMul, a, b,
+                     [](const Tensor& x, double number) { return mul(x, new_full(x, {}, number)); });
 }
 
 Tensor div(const Tensor& first, const Tensor& second) {
