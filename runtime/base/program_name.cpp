@@ -20,7 +20,7 @@ const std::string& program_name() { return name(); }
 std::string running_program() {
   std::error_code failure;
   const std::filesystem::path file = std::filesystem::read_symlink("/proc/self/exe", failure);
-  return failure ? "this program" : file.filename().string();
+  return failure ? name() : file.filename().string();
 }
 
 void take_program_name() { name() = running_program(); }

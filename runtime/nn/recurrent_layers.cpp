@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/nn/recurrent_layers.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/ops/compare.h"
+#include "runtime/ops/factories.h"
 #include "runtime/ops/movement.h"
 #include "runtime/ops/shape.h"
 
@@ -18,23 +18,21 @@ namespace {
 /// By time, bool [N, 1]: which sequences have an element there. Empty where all have.
 std::vector<Tensor> counts_of(const Tensor& lengths, const Tensor& x) {
   if (!lengths.defined()) return {};
-  if (lengths.shape() != Shape{x.size(0)} || lengths.dtype() != DType::kInt64) {
-    throw ShapeError("the lengths of " + describe(x) + " must be int64 [" + std::to_string(x.size(0)) + "], are " +
-                     describe(lengths));
+  if (lengths.shape() != Shape{x.size(0)} || lengths.dtype() != DType::kInt64 || lengths.device() != x.device()) {
+    throw ShapeError("the lengths of " + describe(x) + " must be int64 [" + std::to_string(x.size(0)) +
+                     "] on its device, are " + describe(lengths));
   }
   const std::int64_t times = x.size(1);
   if (lengths.device() == kCpu) {
     for (const std::int64_t length : lengths.as<std::int64_t>()) {
       if (length < 0 || length > times) {
-        throw UsageError("a sequence of " + describe(x) + " cannot have the length " + std::to_string(length));
+        throw UsageError("a sequence of " + describe(x) + " cannot have the length " + std::to_string(length),
+                         "A length counts the first elements of a sequence: 0 to " + std::to_string(times) + ".");
       }
     }
   }
-  std::vector<Tensor> counts;
-  for (std::int64_t t = 0; t < times; ++t) {
-    counts.push_back(ops::unsqueeze(ops::gt(lengths, static_cast<double>(t)), 1));
-  }
-  return counts;
+  const Tensor places = ops::arange(times, {DType::kInt64, x.device()});
+  return ops::split(ops::gt(ops::unsqueeze(lengths, 1), places), 1, 1);
 }
 
 /// x [N, T, ...] by time.
@@ -110,6 +108,12 @@ SequenceOutput RecurrentLayers::forward(const Tensor& x, const SequenceOptions& 
     }
     return given[at];
   };
+  const auto [h, c] = options.state;
+  if (has_c() ? h.defined() != c.defined() : c.defined()) {
+    throw UsageError(has_c() ? "the state of an LSTM is h and c, and one of the two is given"
+                             : "this network has no c, and the state has one",
+                     "Give SequenceOutput::state of a network like this, or neither.");
+  }
   const std::vector<Tensor> counts = counts_of(options.lengths, x);
   std::vector<Tensor> last_h, last_c;
   Tensor y = x;
@@ -117,8 +121,8 @@ SequenceOutput RecurrentLayers::forward(const Tensor& x, const SequenceOptions& 
     std::vector<Tensor> outputs;
     for (int d = 0; d < directions_; ++d) {
       const int at = layer * directions_ + d;
-      ops::LstmState state{start(options.state.h, at), {}};
-      if (has_c()) state.c = start(options.state.c, at);
+      ops::LstmState state{start(h, at), {}};
+      if (has_c()) state.c = start(c, at);
       const Direction read_once = read(y, d == 1, counts, std::move(state), parameters_[static_cast<std::size_t>(at)]);
       outputs.push_back(read_once.y);
       last_h.push_back(read_once.last.h);

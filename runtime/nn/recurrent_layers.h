@@ -45,7 +45,8 @@ class RecurrentLayers : public Module {
   /// The outputs alone.
   Tensor forward(const Tensor& x) override { return forward(x, {}).y; }
   /// Throws ShapeError for x that is not [N, T, in] with T >= 1, and for lengths or a state that do not fit;
-  /// UsageError, on the CPU, for a length outside [0, T].
+  /// UsageError for an LSTM's state without h or c, for another one's with c, and, on the CPU, for a length outside [0,
+  /// T].
   SequenceOutput forward(const Tensor& x, const SequenceOptions& options);
 
  protected:

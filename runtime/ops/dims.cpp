@@ -48,6 +48,13 @@ Shape reduced_shape(const Shape& shape, const DimSet& dims, bool keepdim) {
   return Shape(extents);
 }
 
+Range range_in(std::int64_t extent, std::int64_t begin, std::int64_t end) {
+  const auto place = [extent](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? at + extent : at, 0, extent);
+  };
+  return {place(begin), std::max(place(begin), place(end))};
+}
+
 Around::Around(const Shape& shape, int dim) {
   for (int d = 0; d < shape.rank(); ++d) (d < dim ? outer : d == dim ? n : inner) *= shape[d];
 }

@@ -39,6 +39,14 @@ DimSet dims_of(std::string_view operation, const Dims& dims, const Tensor& x);
 /// The shape with the marked extents 1, or without them.
 [[nodiscard]] Shape reduced_shape(const Shape& shape, const DimSet& dims, bool keepdim);
 
+/// The places from begin on, up to end.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+/// begin:end of Python in a dimension of this extent: negative places count from the end, those behind it are the end.
+Range range_in(std::int64_t extent, std::int64_t begin, std::int64_t end);
+
 /// A shape as [outer, n, inner] around one dimension, which a scalar has too.
 struct Around {
   std::int64_t outer = 1, n = 1, inner = 1;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/ops/dims.h"
 #include "runtime/ops/movement.h"
 #include "runtime/ops/shape.h"
 
@@ -20,14 +21,10 @@ int named_dims(const std::vector<Place>& places) {
   }));
 }
 
-Tensor range_of(const Tensor& x, int dim, const Slice& range) {
-  const std::int64_t extent = x.size(dim);
-  const auto place = [extent](std::int64_t at) {
-    return std::clamp<std::int64_t>(at < 0 ? at + extent : at, 0, extent);
-  };
-  const std::int64_t begin = place(range.begin), end = std::max(begin, place(range.end));
-  if (range.step != 1 || dim > 0) return slice(x, dim, begin, end, range.step);
-  return begin == 0 && end == extent ? x : x.rows(begin, end);
+Tensor places_of(const Tensor& x, int dim, const Slice& given) {
+  if (given.step != 1 || dim > 0) return slice(x, dim, given.begin, given.end, given.step);
+  const Range range = range_in(x.size(0), given.begin, given.end);
+  return range.begin == 0 && range.end == x.size(0) ? x : x.rows(range.begin, range.end);
 }
 
 }  // namespace
@@ -43,7 +40,7 @@ Tensor index(const Tensor& x, const std::vector<Place>& places) {
     if (const auto* at = std::get_if<std::int64_t>(&place)) {
       result = dim == 0 ? result[*at] : select(result, dim, *at);
     } else if (const auto* range = std::get_if<Slice>(&place)) {
-      result = range_of(result, dim++, *range);
+      result = places_of(result, dim++, *range);
     } else if (std::holds_alternative<NewAxis>(place)) {
       result = unsqueeze(result, dim++);
     } else {

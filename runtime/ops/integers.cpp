@@ -42,7 +42,7 @@ Tensor in_integers(const Tensor& a, const Tensor& b,
 
 Tensor in_integers(amp::Op op, const Tensor& x, double number,
                    const std::function<Tensor(const Tensor&, double)>& operation) {
-  if (number != std::floor(number)) {
+  if (!std::isfinite(number) || number != std::floor(number)) {
     throw UsageError(fmt::format("{}: {} is not whole, and the tensor is {}", name_of(op), number, describe(x)),
                      "Cast the tensor first: x.to(DType::kFloat32).");
   }

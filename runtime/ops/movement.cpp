@@ -66,11 +66,16 @@ Tensor take_slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t ste
   return y;
 }
 
-/// Makes `parts`, which are all of x, one operation: its backward writes x's gradient once, where that of slices would
-/// add up as many tensors of x's size.
-void record_split(const std::vector<Tensor>& parts, const Tensor& x, int dim) {
-  std::vector<std::int64_t> extents;
-  for (const Tensor& part : parts) extents.push_back(part.size(dim));
+/// The parts of x, of these extents, as one operation. Its backward writes x's gradient once; that of slices would add
+/// up a tensor of x's size for each part.
+std::vector<Tensor> recorded_split(const Tensor& input, const std::vector<std::int64_t>& extents, int dim) {
+  const Tensor x = amp::autocast(amp::Op::kSlice, input);
+  std::vector<Tensor> parts;
+  std::int64_t begin = 0;
+  for (const std::int64_t extent : extents) {
+    parts.push_back(walked(x, slice_walk(x.shape(), dim, begin, 1), x.shape().with(dim, extent)));
+    begin += extent;
+  }
   autograd::record(parts, "split", {x},
                    {.recorded = [shape = x.shape(), extents, dim](const Tensor&, const BackwardContext& context) {
                      std::vector<Tensor> grads(context.gradients().begin(), context.gradients().end());
@@ -80,6 +85,7 @@ void record_split(const std::vector<Tensor>& parts, const Tensor& x, int dim) {
                      }
                      return std::vector<Tensor>{cat(grads, dim)};
                    }});
+  return parts;
 }
 
 /// The dimension, which a slice cannot do without.
@@ -218,13 +224,8 @@ Tensor slice(const Tensor& input, int dim_in, std::int64_t begin, std::int64_t e
   const Tensor x = amp::autocast(amp::Op::kSlice, input);
   const int dim = sliced_dim("slice", x, dim_in);
   if (step < 1) throw ShapeError(fmt::format("slice: step {}, expected 1 or more", step));
-  const std::int64_t extent = x.size(dim);
-  const auto place = [extent](std::int64_t at) {
-    return std::clamp<std::int64_t>(at < 0 ? at + extent : at, 0, extent);
-  };
-  const std::int64_t first = place(begin);
-  const std::int64_t length = std::max<std::int64_t>(place(end) - first, 0);
-  return take_slice(x, dim, first, step, (length + step - 1) / step);
+  const Range range = range_in(x.size(dim), begin, end);
+  return take_slice(x, dim, range.begin, step, (range.end - range.begin + step - 1) / step);
 }
 
 Tensor select(const Tensor& x, int dim_in, std::int64_t at) {
@@ -237,8 +238,7 @@ Tensor select(const Tensor& x, int dim_in, std::int64_t at) {
   return squeeze(slice(x, dim, begin, begin + 1), dim);
 }
 
-std::vector<Tensor> split(const Tensor& input, const std::vector<std::int64_t>& extents, int dim_in) {
-  const Tensor x = amp::autocast(amp::Op::kSlice, input);
+std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& extents, int dim_in) {
   const int dim = sliced_dim("split", x, dim_in);
   std::int64_t total = 0;
   for (const std::int64_t extent : extents) {
@@ -248,15 +248,13 @@ std::vector<Tensor> split(const Tensor& input, const std::vector<std::int64_t>& 
   if (total != x.size(dim)) {
     throw ShapeError(fmt::format("split of {} along dimension {}: the extents add up to {}", describe(x), dim, total));
   }
-  const bool recorded = autograd::grad_enabled() && x.requires_grad();
+  if (autograd::grad_enabled() && x.requires_grad()) return recorded_split(x, extents, dim);
   std::vector<Tensor> parts;
   std::int64_t begin = 0;
   for (const std::int64_t extent : extents) {
-    parts.push_back(recorded ? walked(x, slice_walk(x.shape(), dim, begin, 1), x.shape().with(dim, extent))
-                             : slice(x, dim, begin, begin + extent));
+    parts.push_back(slice(x, dim, begin, begin + extent));
     begin += extent;
   }
-  if (recorded) record_split(parts, x, dim);
   return parts;
 }
 

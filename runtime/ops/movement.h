@@ -27,7 +27,7 @@ namespace lockstep::ops {
 /// The elements along a dimension `shift` places further, those behind the end from the beginning on; negative: back.
 [[nodiscard]] Tensor roll(const Tensor& x, std::int64_t shift, int dim);
 
-/// What stands beside the elements of a dimension that is padded.
+/// The values that pad() puts beside a dimension's elements.
 enum class PadMode {
   kConstant,   ///< PadOptions::value
   kReflect,    ///< the elements mirrored, without the outermost one: c b | a b c

@@ -53,8 +53,8 @@ struct AddOptions {
 /// the result has those of the ellipsis and then the letters that occur once, in alphabetical order. A letter has one
 /// extent; 1 is broadcast. Throws UsageError for what is no such equation.
 [[nodiscard]] Tensor einsum(std::string_view equation, const Tensor& a, const Tensor& b);
-/// The same of any number of operands, contracted one after the other from the left: the caller's order decides what it
-/// costs. One operand is permuted, summed over and taken the diagonal of.
+/// einsum() of any number of operands. They are contracted from the left, so their order decides the cost. A lone
+/// operand is summed over the dimensions that the result does not name, and permuted.
 [[nodiscard]] Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands);
 /// The vector product of a and b, broadcast, along a dimension of extent 3.
 [[nodiscard]] Tensor cross(const Tensor& a, const Tensor& b, int dim = -1);

@@ -23,10 +23,11 @@ struct Casts {
     return {(*this)(parameters.weight_ih), (*this)(parameters.weight_hh), (*this)(parameters.bias_ih),
             (*this)(parameters.bias_hh)};
   }
-  /// Those that meet the input, or the state, alone.
+  /// W_ih and b_ih alone.
   CellParameters of_input(const CellParameters& parameters) const {
     return {(*this)(parameters.weight_ih), {}, (*this)(parameters.bias_ih), {}};
   }
+  /// W_hh and b_hh alone.
   CellParameters of_state(const CellParameters& parameters) const {
     return {{}, (*this)(parameters.weight_hh), {}, (*this)(parameters.bias_hh)};
   }

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kOwn = "program's own";
 constexpr const char* kOwnEval = "program's own, to evaluate";
 
-/// What a program may give in place of fields of its job.
+/// A part of a run: the program gives it, or fields of the job do.
 struct Part {
   std::vector<std::string> fields;  ///< none of which the job may give then
   std::string call;                 ///< the field that calls it
@@ -77,6 +77,12 @@ class LastEvaluation final : public RunObserver {
   std::optional<EvalResult> result;
 };
 
+/// Withdraws the wish to end, however the run ended.
+struct EndsOnce {
+  std::atomic<bool>& wish;
+  ~EndsOnce() { wish = false; }
+};
+
 }  // namespace
 
 struct Trainer::Read {
@@ -113,6 +119,7 @@ TrainerResult Trainer::run() {
   const std::vector<Registration> lent = registrations(options_);
   const job::Checked& read = read_->checked;
   if (world_.size() > 1) require_same_job(*world_.communicator(), read.job);
+  const EndsOnce until_next_time{*end_};
   LastEvaluation last;
   TrainOptions options{.job = read.job,
                        .run_dir = options_.run_dir,
@@ -126,7 +133,6 @@ TrainerResult Trainer::run() {
                        .end = end_};
   options.observers.push_back(&last);
   const ExitCode code = train(world_, options);
-  *end_ = false;
   return {.code = code, .step = *options.reached, .evaluation = std::move(last.result)};
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of two and three numbers, whose operands may be broadcast: binary, binary_with_number, ternary, expand.
-#include <string>
 #include <type_traits>
 
-#include "runtime/base/error.h"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
 #include "runtime/kernels/functors/binary.h"
@@ -135,9 +133,7 @@ struct OfDoubleAndNumber {
 /// Calls visit(Function) for a function that counts. Throws ShapeError for another one.
 template <class Visit>
 void visit_counting(Binary which, Visit visit) {
-  if (!counts(which)) {
-    throw ShapeError(std::string(name_of(which)) + ": a GPU computes float32, float16 and bfloat16, found float64");
-  }
+  if (!counts(which)) return visit_floating(name_of(which), DType::kFloat64, [&]<class>() {});
   visit_binary(which, [&]<class Function>(Function function) {
     if constexpr (counts(Function::kBinary)) visit(function);
   });

@@ -57,6 +57,20 @@ TEST(RecurrentLayers, WhatLiesBehindALengthHasNoInfluence) {
   EXPECT_THAT(values_of(lstm.forward(x, {.lengths = lengths_of({0, 0})}).state.h), Each(0));
 }
 
+// A rank may have no sample of a step.
+TEST(RecurrentLayers, ReadNoSequencesToo) {
+  Lstm lstm(3, 4, {.layers = 2, .bidirectional = true});
+  const Tensor x = Tensor::zeros({0, 5, 3}, DType::kFloat32);
+  const SequenceOutput output = lstm.forward(x, {.lengths = Tensor::zeros({0}, DType::kInt64)});
+  EXPECT_EQ(output.y.shape(), (Shape{0, 5, 8}));
+  EXPECT_EQ(output.state.c.shape(), (Shape{4, 0, 4}));
+  ops::sum(output.y).backward();
+  for (const Parameter& parameter : lstm.parameters()) {
+    SCOPED_TRACE(parameter.name);
+    EXPECT_THAT(values_of(parameter.tensor.grad()), Each(0));
+  }
+}
+
 TEST(RecurrentLayers, RunInTheComputeDtypeUnderAutocast) {
   Gru gru(3, 4, {.bidirectional = true});
   const Tensor x = random_tensor({2, 3, 3}, DType::kFloat32, 1);
@@ -85,7 +99,12 @@ TEST(RecurrentLayers, RefuseWhatIsNoSequence) {
   EXPECT_THROW((void)lstm.forward(x, {.lengths = lengths_of({1, 6})}), UsageError);
   EXPECT_THROW((void)lstm.forward(x, {.lengths = lengths_of({-1, 5})}), UsageError);
   EXPECT_THROW((void)lstm.forward(x, {.lengths = Tensor::zeros({2}, DType::kInt32)}), ShapeError);
-  EXPECT_THROW((void)lstm.forward(x, {.state = {.h = Tensor::zeros({2, 2, 4}, DType::kFloat32)}}), ShapeError);
+  const Tensor of_two = Tensor::zeros({2, 2, 4}, DType::kFloat32);
+  EXPECT_THROW((void)lstm.forward(x, {.state = {.h = of_two, .c = of_two}}), ShapeError) << "of two layers";
+  const Tensor state = Tensor::zeros({1, 2, 4}, DType::kFloat32);
+  EXPECT_THROW((void)lstm.forward(x, {.state = {.h = state}}), UsageError) << "no c";
+  EXPECT_THROW((void)lstm.forward(x, {.state = {.c = state}}), UsageError) << "no h";
+  EXPECT_THROW((void)Gru(3, 4).forward(x, {.state = {.h = state, .c = state}}), UsageError) << "a GRU has no c";
   EXPECT_THROW(Lstm(3, 4, {.layers = 0}), UsageError);
   EXPECT_THROW(Lstm(3, 4, {.dropout = 0.5}), UsageError);
   EXPECT_THROW(Lstm(3, 4, {.layers = 2, .dropout = 1}), UsageError);

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "runtime/autograd/grad_mode.h"
 #include "tests/runtime/ops/operation_fixture.h"
 
@@ -111,6 +113,8 @@ TYPED_TEST(IntegersTest, DivideToFloats) {
 TYPED_TEST(IntegersTest, AndAFractionAreRefused) {
   EXPECT_THROW((void)(this->line({1}, DType::kInt64) + 0.5), UsageError);
   EXPECT_THROW((void)(this->line({1}, DType::kInt64) * 1.5), UsageError);
+  EXPECT_THROW((void)(this->line({1}, DType::kInt64) + std::numeric_limits<double>::infinity()), UsageError);
+  EXPECT_THROW((void)(this->line({1}, DType::kInt64) + std::numeric_limits<double>::quiet_NaN()), UsageError);
   EXPECT_THROW((void)(0.25 - this->line({1}, DType::kInt64)), UsageError);
   EXPECT_THROW((void)(this->line({1}, DType::kInt64) + this->line({1}, DType::kFloat32)), Error);
 }

@@ -31,6 +31,7 @@ TYPED_TEST(PaddingTest, Roll) {
 }
 
 TYPED_TEST(PaddingTest, PadInEveryMode) {
+  // An element that stands in several places adds up their gradients, each of a slice of its own.
   for (const PadMode mode : {PadMode::kConstant, PadMode::kReflect, PadMode::kReplicate, PadMode::kCircular}) {
     this->check([&](const auto& in) { return pad(in[0], 1, 2, 1, {.mode = mode, .value = 0.5}); },
                 {this->random({2, 3, 2}, 1)}, {.terms = 4, .intermediate = 4});
@@ -45,12 +46,14 @@ TYPED_TEST(PaddingTest, Triangles) {
 }
 
 TYPED_TEST(PaddingTest, Glu) {
+  // The sigmoid and its derivative are rounded on the way.
   for (const int dim : {0, -1}) {
     this->check([&](const auto& in) { return glu(in[0], dim); }, {this->random({4, 6}, 1)}, {.intermediate = 2});
   }
 }
 
 TYPED_TEST(PaddingTest, Cross) {
+  // Both products of a component are rounded before they are subtracted, and so are their gradients.
   const Accuracy two_products{.terms = 2, .intermediate = 4, .intermediate_of_result = 2};
   this->check([](const auto& in) { return cross(in[0], in[1]); }, {this->random({2, 3}, 1), this->random({2, 3}, 2)},
               two_products);

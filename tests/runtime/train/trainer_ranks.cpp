@@ -30,7 +30,7 @@ constexpr const char* kRest =
     "every_steps: 0 }"
     "train { steps: 8 eval_every: 4 }";
 
-/// What a program may give, of the stock's.
+/// The job's side of what the program gives in these tests: the same model, data and loss.
 const std::vector<std::string> kStock{
     "model={ mlp { hidden: 8 } }", "data.train={ synthetic { samples: 48 shape: 6 classes: 3 } }",
     "data.eval={ synthetic { samples: 48 shape: 6 classes: 3 } }", "train.loss=CROSS_ENTROPY"};
@@ -101,7 +101,7 @@ class TrainerRanks : public testing::Test {
     return words.all;
   }
 
-  /// Of the newest checkpoint, on every rank.
+  /// The weights' digest of the newest checkpoint; every rank gets it.
   std::string digest() const {
     std::string found;
     if (world_.rank() == 0)
@@ -198,6 +198,19 @@ TEST_F(TrainerRanks, AnEndThatAnEvaluationAsksForComesBeforeTheNextStep) {
   trainer.observe(words);
   EXPECT_EQ(trainer.run().step, 4u);
   EXPECT_THAT(agreed(words), Not(HasSubstr("step 5")));
+}
+
+TEST_F(TrainerRanks, AWishToEndIsOfOneRun) {
+  Trainer trainer(world_, options());
+  Words words;
+  words.on_step = [&](std::uint64_t) {
+    trainer.end();
+    throw UsageError("the observer fails", "");
+  };
+  trainer.observe(words);
+  EXPECT_THROW(trainer.run(), UsageError);
+  words.on_step = nullptr;
+  EXPECT_EQ(trainer.run().step, 8u);
 }
 
 TEST_F(TrainerRanks, AJobAndAProgramThatBothSpeakAreRefused) {
