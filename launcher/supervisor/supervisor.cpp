@@ -218,7 +218,7 @@ void Supervisor::on_ranks_ended(const std::vector<int>& ranks) {
   for (const int rank : ranks) {
     const RankPhase phase = ranks_.entry(rank).phase;
     if (phase == RankPhase::kNotJoined) {
-      some_not_joined_ = true;
+      not_joined_ = not_joined_.value_or(rank);
     } else if (phase != RankPhase::kDone && phase != RankPhase::kFailed) {
       suspects_.push_back(rank);
     }
@@ -332,6 +332,7 @@ Outcome Supervisor::outcome() const {
   if (!messages_.signals().empty()) return lost_rank(messages_.signals().begin()->first);
   // mpirun now and then loses its words on a rank that was killed.
   if (mpirun_names_signal() && messages_.remarks().empty()) return because(lost_unseen(code - 128));
+  if (not_joined_ && !mpirun_.was_killed()) return lost_rank(*not_joined_);
   // Its being killed says nothing of the machine, even where no rank had begun.
   if (ranks_.any_at_work() || mpirun_.was_killed()) {
     const std::string how =
@@ -375,7 +376,7 @@ Error Supervisor::lost(int rank) const {
   if (messages_.signals().empty() && !has_joined) {
     // The first rank that cannot join ends by itself, with or without a note, and mpirun kills the others; its remark
     // is the cause.
-    const bool by_itself = some_not_joined_ || (!mpirun_.was_killed() && !mpirun_names_signal());
+    const bool by_itself = not_joined_ || (!mpirun_.was_killed() && !mpirun_names_signal());
     if (by_itself && !messages_.remarks().empty()) return EnvironmentError(what + quoted_remarks());
     return PeerError(what, "Open MPI has not said why; it now and then loses its last words: try again.");
   }

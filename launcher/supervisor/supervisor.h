@@ -103,8 +103,8 @@ class Supervisor {
   /// one that was killed.
   std::vector<int> suspects_;
   Clock::time_point suspects_ended_;
-  bool some_not_joined_ = false;  ///< by themselves, before the suspects were noticed
-  bool settled_ = false;          ///< mpirun knows how the suspects ended
+  std::optional<int> not_joined_;  ///< the first rank that ended by itself before it had joined
+  bool settled_ = false;           ///< mpirun knows how the suspects ended
   bool stop_requested_ = false;
   bool stop_forced_ = false;  ///< the ranks were ended before they had saved
   RankSilence rank_silence_;

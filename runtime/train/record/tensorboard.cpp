@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/record/tensorboard.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -53,12 +56,6 @@ tensorboard::Event event_of_now() {
   return event;
 }
 
-std::string event_path(const std::string& directory) {
-  static std::atomic<unsigned> serial{0};
-  return directory + "/" + kPrefix + std::to_string(std::time(nullptr)) + "." + host_name() + "." +
-         std::to_string(::getpid()) + "." + std::to_string(serial++);
-}
-
 /// 0 where the event names none, as that of a file's version does, and of what is no event.
 std::int64_t step_of(std::string_view record) {
   tensorboard::Event event;
@@ -78,11 +75,30 @@ void drop_later_events(const std::filesystem::path& path, std::int64_t last) {
 /// None where they cannot be read; the log says so.
 std::vector<std::string> event_files_in(const std::string& directory) {
   try {
-    return with_retries({}, [&] { return list_directory(directory); });
+    std::vector<std::string> names = with_retries({}, [&] { return list_directory(directory); });
+    std::erase_if(names, [](const std::string& name) { return !name.starts_with(kPrefix); });
+    return names;
   } catch (const FileError& error) {
-    spdlog::warn("{}; TensorBoard's curves may show steps twice", error.what());
+    spdlog::warn("{}; TensorBoard's curves may show steps twice or out of order", error.what());
     return {};
   }
+}
+
+/// That of an event file's name; 0 where it has none of ten digits, as all have until the year 2286.
+std::int64_t time_in(std::string_view name) {
+  std::int64_t time = 0;
+  name.remove_prefix(std::string_view(kPrefix).size());
+  const char* end = std::from_chars(name.data(), name.data() + name.size(), time).ptr;
+  return end - name.data() == 10 ? time : 0;
+}
+
+/// TensorBoard reads the files in the order of their names. A run that starts twice within a second, or after the clock
+/// was set back, has the later time still.
+std::string event_path(const std::string& directory) {
+  static std::atomic<unsigned> serial{0};
+  std::int64_t time = std::time(nullptr);
+  for (const std::string& name : event_files_in(directory)) time = std::max(time, time_in(name) + 1);
+  return fmt::format("{}/{}{}.{}.{}.{}", directory, kPrefix, time, host_name(), ::getpid(), serial++);
 }
 
 }  // namespace
@@ -97,7 +113,6 @@ std::string events_up_to(std::string_view content, std::int64_t last) {
 
 void drop_later_events(const std::string& directory, std::int64_t last) {
   for (const std::string& name : event_files_in(directory)) {
-    if (!name.starts_with(kPrefix)) continue;
     const std::filesystem::path path = std::filesystem::path(directory) / name;
     try {
       drop_later_events(path, last);

@@ -10,7 +10,8 @@
 namespace lockstep {
 
 /// Scalars as TensorBoard reads them: a file events.out.tfevents.<unix time>.<host>.<pid>.<serial> of TFRecords, each a
-/// tensorflow.Event message. A resumed run opens a new file beside the old one; TensorBoard reads both.
+/// tensorflow.Event message. A resumed run opens a new file beside the old one, with a later time; TensorBoard reads
+/// both.
 class TensorBoardWriter {
  public:
   /// Makes a file in `directory`, which exists, by `output`, which outlives this. A run that goes on with step

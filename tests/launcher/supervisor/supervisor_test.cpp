@@ -70,6 +70,8 @@ TEST(Supervisor, BlamesTheMachineForARankThatNeverStartedOnlyWhereMpirunDoes) {
   const Error blamed = verdict_on({0}, "A requested component was not found", RankPhase::kNotJoined);
   EXPECT_EQ(blamed.code(), ExitCode::kEnvironment);
   EXPECT_THAT(blamed.what(), HasSubstr("A requested component was not found"));
+  EXPECT_THAT(blamed.what(), HasSubstr("rank 0 (pid"));
+  EXPECT_THAT(blamed.what(), HasSubstr("ended unexpectedly before the first step"));
   // MPI may end the first rank without a word of ours, and mpirun kills the others while they join.
   const Error not_noted = verdict_on({0, 1}, "A requested component was not found", RankPhase::kJoin, "exit 1");
   EXPECT_EQ(not_noted.code(), ExitCode::kEnvironment);

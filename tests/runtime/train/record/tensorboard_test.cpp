@@ -116,6 +116,15 @@ TEST_F(TensorBoard, OpensANewFileEachTime) {
   EXPECT_NE(first.path(), second.path());
 }
 
+// TensorBoard reads files in the order of their names.
+TEST_F(TensorBoard, NamesALaterFileLaterWhateverTheClockSays) {
+  for (const char* name : {"4000000000.host.9.0", "1.host.9.0", "nonsense", "", "99999999999999999999.host.9.0"}) {
+    std::ofstream(directory_ + "/events.out.tfevents." + name).put('x');
+  }
+  const TensorBoardWriter writer(output_, directory_);
+  EXPECT_THAT(writer.path(), testing::HasSubstr("events.out.tfevents.4000000001."));
+}
+
 TEST_F(TensorBoard, WritesEveryPoint) {
   TensorBoardWriter writer(output_, directory_);
   for (int step = 0; step < 5000; ++step) writer.scalar("loss", step, 1);
