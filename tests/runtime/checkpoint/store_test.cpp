@@ -76,6 +76,7 @@ TEST_F(StoreTest, ReplacesADamagedCheckpointOfTheSameStep) {
 }
 
 TEST_F(StoreTest, LetsTwoSaversOfTheSameStepsRace) {
+  if (is_emulated()) GTEST_SKIP() << "under QEMU a process looks younger to itself than to others";
   const auto save_many = [&] {
     for (std::uint64_t step = 1; step <= 60; ++step) save(path_, step);
   };
@@ -155,6 +156,7 @@ TEST_F(StoreTest, RemovesTemporaryDirectoriesOfDeadWritersOnly) {
 }
 
 TEST_F(StoreTest, LeavesALiveWritersTemporaryDirectory) {
+  if (is_emulated()) GTEST_SKIP() << "under QEMU a process looks younger to itself than to others";
   save(path_, 5);
   int ready[2], finish[2];
   ASSERT_EQ(::pipe(ready) + ::pipe(finish), 0);
