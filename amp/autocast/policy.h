@@ -81,16 +81,24 @@ enum class CastPolicy : std::uint8_t {
   X(kCosh, "cosh", kFloat32)                                                            \
   X(kAsin, "asin", kFloat32)                                                            \
   X(kAcos, "acos", kFloat32)                                                            \
+  X(kAtan, "atan", kNone)                                                               \
   X(kErf, "erf", kNone)                                                                 \
+  X(kErfinv, "erfinv", kFloat32)                                                        \
   X(kSilu, "silu", kNone)                                                               \
   X(kLeakyRelu, "leaky_relu", kNone)                                                    \
   X(kElu, "elu", kNone)                                                                 \
   X(kSoftplus, "softplus", kFloat32)                                                    \
   X(kClamp, "clamp", kNone)                                                             \
+  X(kSign, "sign", kNone)                                                               \
+  X(kFloor, "floor", kNone)                                                             \
+  X(kCeil, "ceil", kNone)                                                               \
+  X(kRound, "round", kNone)                                                             \
+  X(kTrunc, "trunc", kNone)                                                             \
   X(kPrelu, "prelu", kLowerPrecision)                                                   \
   X(kSub, "sub", kPromote)                                                              \
   X(kDiv, "div", kPromote)                                                              \
   X(kPow, "pow", kFloat32)                                                              \
+  X(kAtan2, "atan2", kPromote)                                                          \
   X(kMaximum, "maximum", kPromote)                                                      \
   X(kMinimum, "minimum", kPromote)                                                      \
   X(kCompare, "compare", kPromote)                                                      \
@@ -159,6 +167,9 @@ enum class CastPolicy : std::uint8_t {
   X(kVdot, "vdot", kPromote)                                                            \
   X(kBilinear, "bilinear", kPromote)                                                    \
   X(kDist, "dist", kFloat32)                                                            \
+  X(kCdist, "cdist", kFloat32)                                                          \
+  X(kPdist, "pdist", kFloat32)                                                          \
+  X(kRenorm, "renorm", kFloat32)                                                        \
   /* Transformers. */                                                                   \
   X(kRotary, "rotary", kNone)                                                           \
   X(kSplitHeads, "split_heads", kNone)                                                  \

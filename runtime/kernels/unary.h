@@ -32,12 +32,19 @@ enum class Unary : std::uint8_t {
   kCosh,
   kAsin,
   kAcos,
+  kAtan,
   kErf,
+  kErfinv,     ///< the number whose erf is x
   kSilu,       ///< x / (1 + e^-x)
   kLeakyRelu,  ///< x where x > 0, else first * x
   kElu,        ///< x where x > 0, else first * (e^x - 1)
   kSoftplus,   ///< log(1 + e^(first * x)) / first; x where first * x > second
   kClamp,      ///< first where x < first, second where x > second, else x; NaN stays
+  kSign,       ///< 1, 0 or -1; 0 for NaN
+  kFloor,
+  kCeil,
+  kRound,  ///< to the nearest whole number, a half to the even one
+  kTrunc,  ///< towards 0
 };
 
 /// A function of one number and its parameters.
@@ -63,6 +70,12 @@ constexpr bool derivative_follows_from_output(Unary function) {
     case Unary::kRsqrt:
     case Unary::kReciprocal:
     case Unary::kExp:
+    case Unary::kErfinv:
+    case Unary::kSign:
+    case Unary::kFloor:
+    case Unary::kCeil:
+    case Unary::kRound:
+    case Unary::kTrunc:
       return true;
     default:
       return false;

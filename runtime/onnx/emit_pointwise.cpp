@@ -33,9 +33,11 @@ std::string gelu_tanh(const Emitter& emitter, const std::string& x) {
 /// Functions that ONNX has one operator for.
 const std::map<std::string_view, const char*>& operators() {
   static const std::map<std::string_view, const char*> names{
-      {"relu", "Relu"}, {"tanh", "Tanh"}, {"sigmoid", "Sigmoid"}, {"neg", "Neg"},
-      {"abs", "Abs"},   {"sqrt", "Sqrt"}, {"exp", "Exp"},         {"reciprocal", "Reciprocal"},
-      {"log", "Log"},   {"erf", "Erf"},   {"sin", "Sin"},         {"cos", "Cos"}};
+      {"relu", "Relu"},  {"tanh", "Tanh"}, {"sigmoid", "Sigmoid"}, {"neg", "Neg"},
+      {"abs", "Abs"},    {"sqrt", "Sqrt"}, {"exp", "Exp"},         {"reciprocal", "Reciprocal"},
+      {"log", "Log"},    {"erf", "Erf"},   {"sin", "Sin"},         {"cos", "Cos"},
+      {"atan", "Atan"},  {"sign", "Sign"}, {"floor", "Floor"},     {"ceil", "Ceil"},
+      {"round", "Round"}};
   return names;
 }
 

@@ -268,6 +268,21 @@ Tensor pow(double a, const Tensor& second) {
   return out;
 }
 
+Tensor atan2(const Tensor& first, const Tensor& second) {
+  const auto [y, x] = Operands(amp::Op::kAtan2, first, second);
+  const Tensor out = apply(Binary::kAtan2, y, x);
+  autograd::record(out, "atan2", {y, x},
+                   backward_of({y, x}, out, Wide::kAlways,
+                               [y = SavedTensor::in_graph(y), x = SavedTensor::in_graph(x)](
+                                   const Tensor& grad, const BackwardContext& context, std::size_t i) {
+                                 const Tensor up = operand(y, grad, context);
+                                 const Tensor across = operand(x, grad, context);
+                                 const Tensor square = add(mul(up, up), mul(across, across));
+                                 return mul(grad, div(i == 0 ? across : neg(up), square));
+                               }));
+  return out;
+}
+
 namespace {
 
 /// The gradient of maximum(a, b) by a, which is linear in that of the result.

@@ -29,6 +29,9 @@ namespace lockstep::ops {
 [[nodiscard]] Tensor pow(const Tensor& a, double b);
 [[nodiscard]] Tensor pow(double a, const Tensor& b);
 
+/// The angle of the point (x, y) to the positive x axis, in (-pi, pi]. At (0, 0) the gradients are NaN, as PyTorch's.
+[[nodiscard]] Tensor atan2(const Tensor& y, const Tensor& x);
+
 /// The larger and the smaller of two elements; NaN where either is NaN. Equal ones share the gradient evenly.
 [[nodiscard]] Tensor maximum(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor minimum(const Tensor& a, const Tensor& b);

@@ -8,6 +8,7 @@
 #include "runtime/ops/compare.h"
 #include "runtime/ops/composed_losses.h"
 #include "runtime/ops/conv.h"
+#include "runtime/ops/distances.h"
 #include "runtime/ops/dropout.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/embedding.h"

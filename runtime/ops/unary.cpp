@@ -91,8 +91,12 @@ Tensor derivative(const UnaryFunction& function, const Tensor& x, const Tensor& 
       return rsqrt(mul(sub(1, x), add(x, 1)));
     case Unary::kAcos:
       return neg(rsqrt(mul(sub(1, x), add(x, 1))));
+    case Unary::kAtan:
+      return reciprocal(add(mul(x, x), 1));
     case Unary::kErf:
       return scale(exp(neg(mul(x, x))), 2 * std::numbers::inv_sqrtpi);
+    case Unary::kErfinv:
+      return scale(exp(mul(y, y)), 1 / (2 * std::numbers::inv_sqrtpi));
     case Unary::kSilu: {
       const Tensor s = sigmoid(x);
       return mul(s, add(mul(x, sub(1, s)), 1));
@@ -109,6 +113,11 @@ Tensor derivative(const UnaryFunction& function, const Tensor& x, const Tensor& 
     case Unary::kAbs:
     case Unary::kLeakyRelu:
     case Unary::kClamp:
+    case Unary::kSign:
+    case Unary::kFloor:
+    case Unary::kCeil:
+    case Unary::kRound:
+    case Unary::kTrunc:
       break;
   }
   throw UsageError("function " + std::to_string(static_cast<int>(function.kind)) + " has a slope of constant pieces");
@@ -122,6 +131,11 @@ bool has_constant_slopes(Unary function) {
     case Unary::kAbs:
     case Unary::kLeakyRelu:
     case Unary::kClamp:
+    case Unary::kSign:
+    case Unary::kFloor:
+    case Unary::kCeil:
+    case Unary::kRound:
+    case Unary::kTrunc:
       return true;
     default:
       return false;
@@ -210,7 +224,14 @@ Tensor sinh(const Tensor& x) { return unary(amp::Op::kSinh, Unary::kSinh, x); }
 Tensor cosh(const Tensor& x) { return unary(amp::Op::kCosh, Unary::kCosh, x); }
 Tensor asin(const Tensor& x) { return unary(amp::Op::kAsin, Unary::kAsin, x); }
 Tensor acos(const Tensor& x) { return unary(amp::Op::kAcos, Unary::kAcos, x); }
+Tensor atan(const Tensor& x) { return unary(amp::Op::kAtan, Unary::kAtan, x); }
 Tensor erf(const Tensor& x) { return unary(amp::Op::kErf, Unary::kErf, x); }
+Tensor erfinv(const Tensor& x) { return unary(amp::Op::kErfinv, Unary::kErfinv, x); }
+Tensor sign(const Tensor& x) { return unary(amp::Op::kSign, Unary::kSign, x); }
+Tensor floor(const Tensor& x) { return unary(amp::Op::kFloor, Unary::kFloor, x); }
+Tensor ceil(const Tensor& x) { return unary(amp::Op::kCeil, Unary::kCeil, x); }
+Tensor round(const Tensor& x) { return unary(amp::Op::kRound, Unary::kRound, x); }
+Tensor trunc(const Tensor& x) { return unary(amp::Op::kTrunc, Unary::kTrunc, x); }
 Tensor silu(const Tensor& x) { return unary(amp::Op::kSilu, Unary::kSilu, x); }
 
 Tensor leaky_relu(const Tensor& x, double slope) { return unary(amp::Op::kLeakyRelu, {Unary::kLeakyRelu, slope}, x); }

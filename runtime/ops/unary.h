@@ -51,7 +51,10 @@ inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 [[nodiscard]] Tensor cosh(const Tensor& x);
 [[nodiscard]] Tensor asin(const Tensor& x);
 [[nodiscard]] Tensor acos(const Tensor& x);
+[[nodiscard]] Tensor atan(const Tensor& x);
 [[nodiscard]] Tensor erf(const Tensor& x);
+/// The number whose erf is x: infinite at -1 and 1, NaN beyond.
+[[nodiscard]] Tensor erfinv(const Tensor& x);
 /// x / (1 + e^-x)
 [[nodiscard]] Tensor silu(const Tensor& x);
 /// a * sigmoid(b) of the two halves of x along a dimension, whose extent is even.
@@ -65,6 +68,15 @@ inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// x, but at least `low` and at most `high`; NaN stays. The derivative is 1 between the two, else 0. Throws
 /// UsageError where low > high.
 [[nodiscard]] Tensor clamp(const Tensor& x, double low, double high = kInfinite);
+
+/// 1, 0 or -1; 0 for NaN. Its derivative is 0, as that of the four functions below.
+[[nodiscard]] Tensor sign(const Tensor& x);
+[[nodiscard]] Tensor floor(const Tensor& x);
+[[nodiscard]] Tensor ceil(const Tensor& x);
+/// To the nearest whole number, a half to the even one.
+[[nodiscard]] Tensor round(const Tensor& x);
+/// Towards 0.
+[[nodiscard]] Tensor trunc(const Tensor& x);
 
 /// dy * activation'(at) of every element, made of operations: the gradient of an activation. `at` is its output where
 /// derivative_follows_from_output(activation), else its input.

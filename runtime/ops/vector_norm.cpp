@@ -108,11 +108,22 @@ Tensor vector_norm(const Tensor& input, double order, const Dims& dims, const No
                  reduced_shape(shape, set, options.keepdim));
 }
 
-Tensor dist(const Tensor& first, const Tensor& second, double order) {
-  const auto [a, b] = Operands(amp::Op::kDist, first, second);
-  const WithoutAutocast as_they_are;
-  const DType wide = wide_of(a.dtype());
-  return autograd::cast(vector_norm(sub(autograd::cast(a, wide), autograd::cast(b, wide)), order), a.dtype());
+Tensor renorm(const Tensor& input, double order, int dim_in, double longest) {
+  if (!(order > 0)) throw UsageError("renorm of order " + std::to_string(order) + ", which is not above 0");
+  if (!(longest >= 0)) throw UsageError("renorm to the length " + std::to_string(longest) + ", which is below 0");
+  const Tensor x = amp::autocast(amp::Op::kRenorm, input);
+  if (x.shape().rank() < 2) throw ShapeError("renorm of " + describe(x) + ": expected rank 2 or more");
+  const int dim = dim_of("renorm", dim_in, x);
+  std::vector<int> others;
+  for (int d = 0; d < x.shape().rank(); ++d) {
+    if (d != dim) others.push_back(d);
+  }
+  const WithoutAutocast as_it_is;
+  const Tensor wide = autograd::cast(x, wide_of(x.dtype()));
+  const Tensor length = vector_norm(wide, order, Dims(others), {.keepdim = true});
+  // The 1e-7 is PyTorch's.
+  const Tensor factor = where(gt(length, longest), div(longest, add(length, 1e-7)), 1);
+  return autograd::cast(mul(wide, factor), x.dtype());
 }
 
 Tensor matrix_norm(const Tensor& input, MatrixNorm norm, const NormOptions& options) {

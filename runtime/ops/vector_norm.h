@@ -24,8 +24,9 @@ struct NormOptions {
 [[nodiscard]] Tensor vector_norm(const Tensor& x, double order = 2, const Dims& dims = {},
                                  const NormOptions& options = {});
 
-/// vector_norm(a - b, order) of all elements, a scalar; broadcast.
-[[nodiscard]] Tensor dist(const Tensor& a, const Tensor& b, double order = 2);
+/// x with each of its parts along a dimension, x(i) for every place i there, that is longer than `longest` by
+/// vector_norm(order) scaled to that length.
+[[nodiscard]] Tensor renorm(const Tensor& x, double order, int dim, double longest);
 
 /// The norms of matrices. The norm of 2, the largest singular value, and the nuclear norm are missing: they need a
 /// decomposition.

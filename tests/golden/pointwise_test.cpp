@@ -75,7 +75,14 @@ TEST_P(GoldenPointwise, FunctionsOfOneNumberArePyTorchs) {
                         {"cos", of_one(ops::cos)},
                         {"sinh", of_one(ops::sinh)},
                         {"cosh", of_one(ops::cosh)},
+                        {"atan", of_one(ops::atan)},
                         {"erf", of_one(ops::erf)},
+                        {"erfinv", of_one(ops::erfinv)},
+                        {"sign", of_one(ops::sign)},
+                        {"floor", of_one(ops::floor)},
+                        {"ceil", of_one(ops::ceil)},
+                        {"round", of_one(ops::round)},
+                        {"trunc", of_one(ops::trunc)},
                         {"tanh", of_one(ops::tanh)},
                         {"sigmoid", of_one(ops::sigmoid)},
                         {"sqrt", of_one(ops::sqrt)},
@@ -108,6 +115,7 @@ TEST_P(GoldenPointwise, FunctionsOfTwoBroadcastOperandsArePyTorchs) {
                          {"mul", of_two(ops::mul)},
                          {"div", of_two(ops::div)},
                          {"pow", of_two(ops::pow)},
+                         {"atan2", of_two(ops::atan2)},
                          {"maximum", of_two(ops::maximum)},
                          {"minimum", of_two(ops::minimum)}});
 }

@@ -126,6 +126,13 @@ const Cases kContractionCases{einsum("ellipsis", "...ij,j...k->i...k"),
                               {"dist", [](const Tensors& x) { return ops::dist(x[0], x[1], 3); }},
                               {"bilinear", [](const Tensors& x) { return ops::bilinear(x[0], x[1], x[2], x[3]); }}};
 
+const Cases kDistanceCases{{"cdist", [](const Tensors& x) { return ops::cdist(x[0], x[1]); }},
+                           {"cdist_of_order_1", [](const Tensors& x) { return ops::cdist(x[0], x[1], 1); }},
+                           {"cdist_of_order_3", [](const Tensors& x) { return ops::cdist(x[0], x[1], 3); }},
+                           {"pdist", [](const Tensors& x) { return ops::pdist(x[0]); }},
+                           {"renorm", [](const Tensors& x) { return ops::renorm(x[0], 2, 0, 1.5); }},
+                           {"renorm_of_order_1", [](const Tensors& x) { return ops::renorm(x[0], 1, 1, 2); }}};
+
 Cases::value_type padding(const std::string& name, ops::PadMode mode) {
   return {name, [mode](const Tensors& x) { return ops::pad(x[0], -1, 2, 1, {.mode = mode, .value = 0.5}); }};
 }
@@ -194,6 +201,7 @@ TEST_P(GoldenStructure, ReductionsArePyTorchs) { expect_all("reduction", kReduct
 TEST_P(GoldenStructure, NormsArePyTorchs) { expect_all("norm", kNormCases); }
 TEST_P(GoldenStructure, ProductsArePyTorchs) { expect_all("product", kProductCases); }
 TEST_P(GoldenStructure, ContractionsArePyTorchs) { expect_all("contraction", kContractionCases); }
+TEST_P(GoldenStructure, DistancesArePyTorchs) { expect_all("distance", kDistanceCases); }
 TEST_P(GoldenStructure, CompositionsArePyTorchs) { expect_all("composition", kCompositionCases); }
 
 }  // namespace

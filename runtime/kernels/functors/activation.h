@@ -76,11 +76,7 @@ struct Erf {
     return size >= 1.0f ? std::copysign(large, x) : x + x * p;
   }
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static inline float backward(float at, float dy) {
-    // at^2 in two parts, of which the upper is exact: a rounded exponent would cost digits of e^(-at^2).
-    const float upper = std::bit_cast<float>(std::bit_cast<std::uint32_t>(at) & 0xfffff000u);
-    const float rest = (at - upper) * (at + upper);
-    const float of_rest = 1.0f - rest * (1.0f - rest * (0.5f - rest * 0.166666667f));
-    return dy * (1.12837917f * (scaled_exp(-upper * upper, 0) * (std::fabs(at) < 16.0f ? of_rest : 0.0f)));
+    return dy * (1.12837917f * exp_of_square(at, -1.0f));
   }
   static double exact(double x) { return std::erf(x); }
   static double exact_derivative(double at) { return 2 * std::numbers::inv_sqrtpi * std::exp(-at * at); }

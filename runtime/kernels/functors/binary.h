@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/host_device.h"
 #include "runtime/kernels/binary.h"
+#include "runtime/kernels/functors/arctangent.h"
 #include "runtime/kernels/functors/power.h"
 
 // The functions of two and of three numbers that kernels apply to every group of elements, one struct each: value() of
@@ -86,6 +87,15 @@ struct Prelu {
   template <class T>
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static inline T value(T a, T b) {
     return a > T(0) ? a : b * a;
+  }
+};
+
+struct Atan2 {
+  static constexpr Binary kBinary = Binary::kAtan2;
+
+  template <class T>
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static inline T value(T a, T b) {
+    return angle_of(a, b);
   }
 };
 
@@ -210,8 +220,8 @@ struct BinaryList {};
 template <class... Function>
 struct TernaryList {};
 
-using Binaries = BinaryList<Add, Sub, Mul, Div, Pow, Maximum, Minimum, Prelu, Equal, NotEqual, Less, LessEqual, Greater,
-                            GreaterEqual>;
+using Binaries = BinaryList<Add, Sub, Mul, Div, Pow, Maximum, Minimum, Prelu, Atan2, Equal, NotEqual, Less, LessEqual,
+                            Greater, GreaterEqual>;
 using Ternaries = TernaryList<Where, Lerp, Addcmul, Addcdiv, PreluBackward, MaximumBackward>;
 
 /// Calls visit(f) with the struct of a function. Throws UsageError for one that is not in the list.

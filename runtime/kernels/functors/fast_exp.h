@@ -84,4 +84,14 @@ struct ExpArgument {
   return x > 89.5f ? INFINITY : result;
 }
 
+/// e^(sign x^2), sign being 1 or -1. x^2 is taken in two parts, of which the upper is exact: a rounded exponent would
+/// cost digits.
+[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float exp_of_square(float x, float sign) {
+  const float upper = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xfffff000u);
+  const float rest = sign * (x - upper) * (x + upper);
+  const float of_rest = 1.0f + rest * (1.0f + rest * (0.5f + rest * 0.166666667f));
+  // Beyond, the first factor is 0 or infinite.
+  return scaled_exp(sign * upper * upper, 0) * (std::fabs(x) < 16.0f ? of_rest : 1.0f);
+}
+
 }  // namespace lockstep::kernels

@@ -9,8 +9,11 @@
 
 #include "runtime/base/error.h"
 #include "runtime/kernels/functors/activation.h"
+#include "runtime/kernels/functors/arctangent.h"
 #include "runtime/kernels/functors/exponential.h"
+#include "runtime/kernels/functors/inverse_error.h"
 #include "runtime/kernels/functors/logarithm.h"
+#include "runtime/kernels/functors/rounding.h"
 #include "runtime/kernels/functors/trigonometry.h"
 #include "runtime/kernels/unary.h"
 
@@ -122,9 +125,9 @@ struct Clamp {
 template <class... Function>
 struct UnaryList {};
 
-using Unaries =
-    UnaryList<Identity, Relu, Gelu, GeluTanh, Tanh, Sigmoid, Neg, Abs, Sqrt, Rsqrt, Reciprocal, Exp, Expm1, Log, Log1p,
-              Log2, Log10, Sin, Cos, Tan, Sinh, Cosh, Asin, Acos, Erf, Silu, LeakyRelu, Elu, Softplus, Clamp>;
+using Unaries = UnaryList<Identity, Relu, Gelu, GeluTanh, Tanh, Sigmoid, Neg, Abs, Sqrt, Rsqrt, Reciprocal, Exp, Expm1,
+                          Log, Log1p, Log2, Log10, Sin, Cos, Tan, Sinh, Cosh, Asin, Acos, Atan, Erf, Erfinv, Silu,
+                          LeakyRelu, Elu, Softplus, Clamp, Sign, Floor, Ceil, Round, Trunc>;
 
 /// Whether value() holds for |x| <= kLimit alone.
 template <class Function>

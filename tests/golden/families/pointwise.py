@@ -55,13 +55,15 @@ def unary():
     return cases
 
 
+SHAPES = {"same": ((3, 4), (3, 4)), "row": ((3, 4), (4,)), "column": ((3, 4), (3, 1)), "outer": ((3, 1), (1, 4)),
+          "scalar": ((), (2, 3)), "dimensions": ((2, 1, 3, 1), (4, 1, 2)), "empty": ((0, 4), (4,))}
+
+
 def binary():
-    shapes = {"same": ((3, 4), (3, 4)), "row": ((3, 4), (4,)), "column": ((3, 4), (3, 1)), "outer": ((3, 1), (1, 4)),
-              "scalar": ((), (2, 3)), "dimensions": ((2, 1, 3, 1), (4, 1, 2)), "empty": ((0, 4), (4,))}
     functions = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "pow": torch.pow,
                  "maximum": torch.maximum, "minimum": torch.minimum}
     return {f"{name}_{shape}": case(function, between(0.3, 3, *of_a), between(0.4, 2, *of_b))
-            for name, function in functions.items() for shape, (of_a, of_b) in shapes.items()}
+            for name, function in functions.items() for shape, (of_a, of_b) in SHAPES.items()}
 
 
 def ternary():
@@ -80,5 +82,16 @@ def prelu():
     return {"channels": case(channels_last, leaf(2, 3, 4), leaf(4)), "one": case(channels_last, leaf(2, 3, 4), leaf(1))}
 
 
+def later_unary():
+    """What was added later: the random numbers of the cases above stay."""
+    cases = {name: case(getattr(torch, name), between(-3, 3, 3, 5))
+             for name in ["atan", "sign", "floor", "ceil", "round", "trunc"]}
+    return cases | {"erfinv": case(torch.erfinv, between(-0.95, 0.95, 3, 5))}
+
+
 def cases():
-    return {"unary": unary(), "binary": binary(), "ternary": ternary(), "prelu": prelu()}
+    groups = {"unary": unary(), "binary": binary(), "ternary": ternary(), "prelu": prelu()}
+    groups["unary"] |= later_unary()
+    groups["binary"] |= {f"atan2_{shape}": case(torch.atan2, between(-3, 3, *of_a), between(-2, 2, *of_b))
+                         for shape, (of_a, of_b) in SHAPES.items()}
+    return groups

@@ -116,4 +116,12 @@ def cases():
             "einsum_of_three": case(lambda a, b, c: torch.einsum("bi,ij...,b->j...", a, b, c), leaf(2, 3),
                                     leaf(3, 4, 2), leaf(2)),
         },
+        "distance": {
+            "cdist": case(torch.cdist, leaf(2, 3, 4), leaf(5, 4)),
+            "cdist_of_order_1": case(lambda a, b: torch.cdist(a, b, 1), leaf(3, 4), leaf(2, 4)),
+            "cdist_of_order_3": case(lambda a, b: torch.cdist(a, b, 3), leaf(3, 4), leaf(2, 4)),
+            "pdist": case(torch.pdist, leaf(4, 3)),
+            "renorm": case(lambda x: x.renorm(2, 0, 1.5), leaf(3, 4)),
+            "renorm_of_order_1": case(lambda x: x.renorm(1, 1, 2), leaf(2, 3, 4)),
+        },
     }

@@ -172,6 +172,43 @@ TYPED_TEST(ComposedTest, DistancesOfTensors) {
   this->check([](const auto& in) { return vdot(in[0], in[1]); }, {b, this->random({4}, 3)}, {.terms = 4});
 }
 
+TYPED_TEST(ComposedTest, DistancesOfRows) {
+  for (const double order : {1.0, 2.0, 3.0}) {
+    this->check([order](const auto& in) { return cdist(in[0], in[1], order); },
+                {this->random({2, 3, 4}, 1), this->random({5, 4}, 2)}, {.terms = 12});
+    this->check([order](const auto& in) { return pdist(in[0], order); }, {this->random({4, 3}, 1)}, {.terms = 9});
+  }
+  const Tensor x = this->random({3, 4}, 1);
+  EXPECT_EQ(cdist(x, this->random({0, 4}, 2)).shape(), Shape({3, 0}));
+  EXPECT_EQ(pdist(this->random({1, 4}, 2)).shape(), Shape({0}));
+  EXPECT_THROW(cdist(x, this->random({5, 3}, 2)), ShapeError);
+  EXPECT_THROW(cdist(x, this->random({4}, 2)), ShapeError);
+  EXPECT_THROW(cdist(x, x, -1), UsageError);
+  EXPECT_THROW(pdist(this->random({2, 3, 4}, 2)), ShapeError);
+  EXPECT_THROW(pdist(x, -kInfinite), UsageError);
+}
+
+// Where two rows are equal, as all are to themselves, the root has an infinite slope.
+TYPED_TEST(ComposedTest, ADistanceOf0HasAGradientOf0) {
+  const Tensor x = this->random({2, 3}, 1);
+  x.set_requires_grad(true);
+  sum(cdist(x, x.detach())).backward();
+  for (std::int64_t i = 0; i < x.numel(); ++i) EXPECT_TRUE(std::isfinite(x.grad().item(i)));
+}
+
+TYPED_TEST(ComposedTest, RenormShortensWhatIsTooLong) {
+  for (const double order : {1.0, 2.0, 3.0}) {
+    this->check([order](const auto& in) { return renorm(in[0], order, 1, 2.5); }, {this->random({3, 4, 2}, 1)},
+                {.terms = 6});
+  }
+  const Tensor x = this->random({3, 4}, 1, 0.1, 0.2);
+  EXPECT_EQ(renorm(x, 2, 0, 5).item(7), x.item(7));
+  EXPECT_THROW(renorm(x, 0, 0, 1), UsageError);
+  EXPECT_THROW(renorm(x, 2, 0, -1), UsageError);
+  EXPECT_THROW(renorm(x, 2, 2, 1), ShapeError);
+  EXPECT_THROW(renorm(this->random({3}, 1), 2, 0, 1), ShapeError);
+}
+
 TYPED_TEST(ComposedTest, Tensordot) {
   this->check([](const auto& in) { return tensordot(in[0], in[1], 2); },
               {this->random({2, 3, 4}, 1), this->random({3, 4, 2}, 2)}, {.terms = 12});

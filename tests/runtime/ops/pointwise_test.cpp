@@ -50,7 +50,14 @@ const Case kCases[] = {
     {"cosh", cosh, -3, 3},
     {"asin", asin, -0.9, 0.9},
     {"acos", acos, -0.9, 0.9},
+    {"atan", atan, -4, 4},
     {"erf", erf, -2, 2},
+    {"erfinv", erfinv, -0.9, 0.9},
+    {"sign", sign, -2, 2},
+    {"floor", floor, -9, 9},
+    {"ceil", ceil, -9, 9},
+    {"round", round, -9, 9},
+    {"trunc", trunc, -9, 9},
     {"silu", silu, -8, 8},
     {"leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.2); }, -2, 2},
     {"elu", [](const Tensor& x) { return elu(x, 1.5); }, -4, 2},
@@ -112,8 +119,9 @@ struct PairCase {
   double low;  ///< of the second operand
   double high;
 };
-const PairCase kPairs[] = {{"add", add, -1, 1},  {"sub", sub, -1, 1},          {"mul", mul, -1, 1},
-                           {"div", div, 0.5, 2}, {"maximum", maximum, 0.2, 3}, {"minimum", minimum, 0.2, 3}};
+const PairCase kPairs[] = {{"add", add, -1, 1},    {"sub", sub, -1, 1},          {"mul", mul, -1, 1},
+                           {"div", div, 0.5, 2},   {"maximum", maximum, 0.2, 3}, {"minimum", minimum, 0.2, 3},
+                           {"atan2", atan2, -2, 2}};
 
 TYPED_TEST(PointwiseTest, FunctionsOfTwoBroadcastOperands) {
   for (const PairCase& pair : kPairs) {

@@ -45,7 +45,11 @@ TEST(SecondGradients, OfFunctionsOfOneNumber) {
                                                         {"cosh", cosh},
                                                         {"asin", asin},
                                                         {"acos", acos},
+                                                        {"atan", atan},
                                                         {"erf", erf},
+                                                        {"erfinv", erfinv},
+                                                        {"sign", sign},
+                                                        {"round", round},
                                                         {"silu", silu}};
   for (const auto& [name, function] : functions) {
     SCOPED_TRACE(name);

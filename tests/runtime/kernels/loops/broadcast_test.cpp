@@ -192,6 +192,30 @@ TEST(Power, IsWithinAUnitOfTheLastPlace) {
   EXPECT_LT(worst, 0x1p-23);
 }
 
+TEST(Angle, FollowsTheLimitsOfC) {
+  const float numbers[] = {0, -0.0f, 1, -1, 2, -2, INFINITY, -INFINITY, NAN, 1e-40f, -1e-40f, 3e38f, -3e38f};
+  for (const float y : numbers) {
+    for (const float x : numbers) {
+      const float expected = std::atan2(y, x), found = angle_of(y, x);
+      EXPECT_TRUE(std::isnan(expected) ? std::isnan(found)
+                                       : std::abs(expected - found) <= 3e-7f * std::abs(expected) &&
+                                             std::signbit(expected) == std::signbit(found))
+          << "(" << x << ", " << y << "): " << expected << ", found " << found;
+    }
+  }
+}
+
+TEST(Angle, IsWithinThreeUnitsOfTheLastPlace) {
+  double worst = 0;
+  for (int i = 0; i < 100000; ++i) {
+    const double turn = (i - 49999.5) * 6.2831 / 100000;
+    const float y = static_cast<float>(3 * std::sin(turn)), x = static_cast<float>(3 * std::cos(turn));
+    const double exact = std::atan2(static_cast<double>(y), static_cast<double>(x));
+    worst = std::max(worst, std::abs((static_cast<double>(angle_of(y, x)) - exact) / exact));
+  }
+  EXPECT_LT(worst, 3 * 0x1p-24);
+}
+
 TEST(BroadcastShape, IsNumPys) {
   EXPECT_EQ(broadcast_shape("f", {3, 1}, {4}), (Shape{3, 4}));
   EXPECT_EQ(broadcast_shape("f", {}, {2, 3}), (Shape{2, 3}));

@@ -137,7 +137,9 @@ TEST(UnaryFunctors, AreWithinFourUnitsOfTheLastPlace) {
   expect("cosh", Cosh(), {-95, 95}, 3);
   expect("asin", Asin(), {-1, 1}, 3);
   expect("acos", Acos(), {-1, 1}, 3);
+  expect("atan", Atan(), {-3e38, 3e38}, 3);
   expect("erf", Erf(), {-6, 6}, 3);
+  expect("erfinv", Erfinv(), {-1, 1});
   expect("silu", Silu(), {-80, 80});
   expect("elu", Elu({Unary::kElu, 1}), {-110, 10}, 2);
   expect("softplus", Softplus({Unary::kSoftplus, 1, 20}), {-80, 80}, 3);
@@ -163,7 +165,9 @@ TEST(UnaryFunctors, DerivativesAreWithinFiveUnitsOfTheLastPlace) {
   EXPECT_LE(worst(Cosh(), {-80, 80}), 3);
   EXPECT_LE(worst(Asin(), {-0.999, 0.999}), 3);
   EXPECT_LE(worst(Acos(), {-0.999, 0.999}), 3);
+  EXPECT_LE(worst(Atan(), {-100, 100}), 2);
   EXPECT_LE(worst(Erf(), {-8, 8}), 4);
+  EXPECT_LE(worst(Erfinv(), {-4, 4}), 4);
   EXPECT_LE(worst(Elu({Unary::kElu, 1}), {-80, 10}), 2);
   EXPECT_LE(worst(Softplus({Unary::kSoftplus, 1, 20}), {-80, 80}), 4);
 }
