@@ -7,9 +7,11 @@
 
 // Tensors and operations on them, differentiated.
 #include "amp/autocast/autocast.h"
+#include "runtime/autograd/anomaly.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/function.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/autograd/gradcheck.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/saved_tensor.h"
 #include "runtime/base/error.h"

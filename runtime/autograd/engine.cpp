@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "runtime/autograd/anomaly.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
@@ -227,6 +228,7 @@ class Pass {
       // The operation may take what arrived.
       const std::vector<Tensor> gradients = options_.create_graph ? here.gradients : std::vector<Tensor>();
       grads = node.backward(here, state_);
+      if (DetectAnomaly::enabled()) DetectAnomaly::search_gradients(node.name(), grads);
       if (options_.create_graph && !node.differentiable()) forbid_second_derivative(node, gradients, grads);
     }
     const std::vector<std::shared_ptr<Meta>>& inputs = node.inputs();

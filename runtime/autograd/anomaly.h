@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <any>
+#include <string_view>
+#include <vector>
+
+#include "runtime/autograd/record_observer.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::autograd {
+
+/// While it lives, the results and the gradients of this thread's operations are searched for NaN, for which a GPU is
+/// waited for: slow, and there to find a mistake. Throws NumericsError out of the operation whose result has the first
+/// NaN, or out of the backward pass, naming the operation whose backward made it. Infinities are left alone; one that
+/// float16 overflowed to often becomes NaN a little later, so search with the loss scale at 1.
+///
+/// Guards end in the reverse order of their making.
+class [[nodiscard]] DetectAnomaly : private RecordObserver {
+ public:
+  [[nodiscard]] DetectAnomaly();
+  ~DetectAnomaly() override;
+  DetectAnomaly(const DetectAnomaly&) = delete;
+  DetectAnomaly& operator=(const DetectAnomaly&) = delete;
+
+  /// Whether one lives on this thread.
+  [[nodiscard]] static bool enabled();
+
+  /// Throws NumericsError where one of the gradients, undefined where there is none, that the operation's backward has
+  /// computed of its inputs has a NaN.
+  static void search_gradients(std::string_view operation, const std::vector<Tensor>& gradients);
+
+ private:
+  void recorded(std::string_view name, const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) override;
+  void noted(const Tensor& result, const std::any& options, const std::vector<Tensor>& others) override;
+
+  RecordObserver* outer_;
+  bool outer_enabled_;
+};
+
+}  // namespace lockstep::autograd
