@@ -11,9 +11,9 @@
 namespace lockstep::autograd {
 
 /// While it lives, the results and the gradients of this thread's operations are searched for NaN, for which a GPU is
-/// waited for: slow, and there to find a mistake. Throws NumericsError out of the operation whose result has the first
-/// NaN, or out of the backward pass, naming the operation whose backward made it. Infinities are left alone; one that
-/// float16 overflowed to often becomes NaN a little later, so search with the loss scale at 1.
+/// waited for: slow, and there to find a mistake. An operation whose result has the first NaN throws NumericsError; so
+/// does a backward pass, naming the operation whose backward made it. Infinities pass. A loss scale under which float16
+/// overflows makes infinities that become NaN later: search with a scale of 1.
 ///
 /// Guards end in the reverse order of their making.
 class [[nodiscard]] DetectAnomaly : private RecordObserver {
