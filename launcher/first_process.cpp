@@ -35,7 +35,7 @@ void take_terminal() {
 
 std::optional<int> serve_as_first_process() {
   if (getpid() != 1) return std::nullopt;
-  // To process 1 the kernel delivers only signals that it waits for: without this, SIGTERM would do nothing.
+  // The kernel drops a signal that process 1 neither handles nor blocks: unless it is blocked, SIGTERM does nothing.
   sigset_t all, before;
   sigfillset(&all);
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) sigdelset(&all, fault);

@@ -35,8 +35,8 @@ void* reserve = nullptr;
   _exit(static_cast<int>(ExitCode::kMemory));
 }
 
-/// Where memory is lacking, libraries end this process in ways of their own while they start: those of Open MPI 5 start
-/// a thread, whose stack takes 8 MiB. They and the start of this program take less than this.
+/// Ends this process with a message where 32 MiB cannot be mapped: libraries and program take less to start. A library
+/// that runs out of memory gives no such message: Open MPI 5 starts a thread at once, whose stack takes 8 MiB.
 __attribute__((no_sanitize("address", "thread", "undefined"))) void require_memory_to_start() {
   constexpr std::size_t kToStart = std::size_t{32} << 20;
   // A sanitizer has not started either: its mmap() may not be called yet.

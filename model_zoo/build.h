@@ -30,7 +30,7 @@ std::unique_ptr<nn::Module> build(const ModelOptions& options, const ModelInput&
 /// The model with parameters that have no values and take no memory: for names, shapes and counts.
 std::unique_ptr<nn::Module> outline(const ModelOptions& options, const ModelInput& input);
 
-/// "mlp", "convnet", "resnet50", "gpt", "llama", "vit", "bert", or the name of a registered model.
+/// "mlp", "convnet", "resnet50", "gpt", "llama", "vit", "bert", "unet3d", or the name of a registered model.
 std::string name_of(const ModelOptions& options);
 
 }  // namespace lockstep::model_zoo

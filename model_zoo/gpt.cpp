@@ -34,7 +34,7 @@ std::unique_ptr<nn::TransformerBlock> make_gpt_block(const GptOptions& options) 
   return std::make_unique<nn::TransformerBlock>(std::move(parts));
 }
 
-/// As the paper's: what 2 layers of branches add to the residual has the variance of one.
+/// As in GPT-2's paper: all 2 * `layers` branches together add to the residual with the variance of one branch.
 nn::Initializer gpt_initializer(const nn::Parameter& parameter, const GptOptions& options) {
   if (parameter.kind == nn::ParameterKind::kBias) return nn::Initializer::constant(0);
   if (parameter.kind != nn::ParameterKind::kWeight) return parameter.initializer;

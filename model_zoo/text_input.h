@@ -17,8 +17,8 @@ void require_label_a_position(const ModelInput& input, const std::string& path);
 /// A text and its target's shape, for messages: "tokens [8] with targets [8]".
 std::string describe_texts(const ModelInput& input);
 
-/// How many tokens a model of texts knows: its own number where that is given, else the data's. Throws FieldError for
-/// texts beyond the context, and for a smaller vocabulary than the data's tokens, or its classes of a position, need.
+/// How many tokens a model of texts knows: `vocabulary` where it is given, else as many as the data need. Throws
+/// FieldError for texts beyond `context`, and for a `vocabulary` that the data's tokens or labels of positions exceed.
 std::int64_t vocabulary_for(const ModelInput& input, std::int64_t context, std::optional<std::int64_t> vocabulary,
                             const std::string& path);
 

@@ -87,7 +87,7 @@ void print_text(const train::InferResult& result, const std::string& out) {
   if (!out.empty()) std::printf("written     %s\n", out.c_str());
 }
 
-/// Each piece of the text is shown at once.
+/// Generates a text. Prints each piece as soon as it exists, or, with --json, the whole text at the end.
 ExitCode write_text(const InferCommand& command) {
   const job::Job job = job::load(command.job.job, command.job.overrides);
   train::GenerateOptions options = command.text;

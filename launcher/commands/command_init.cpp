@@ -46,7 +46,7 @@ std::string name_of(const fs::path& path) {
   return name.empty() ? "job" : name;
 }
 
-/// As a shell takes it for one word.
+/// `text`, quoted where a shell would not take it for one word as it is.
 std::string shell_word(const std::string& text) {
   static constexpr std::string_view kPlain = "+,-./:=@_%";
   const bool plain = std::ranges::all_of(text, [](char c) {

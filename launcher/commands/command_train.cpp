@@ -134,7 +134,7 @@ static_assert(decltype(step_reached)::is_always_lock_free && decltype(code_of_ru
 void on_request(int) {
   // Before the first step there is nothing to save.
   if (step_reached == 0) _exit(static_cast<int>(ExitCode::kPreempted));
-  // A run that is over still writes its last lines; a request to stop must not change its exit code.
+  // Ignored until the run has written its last lines; then it ends the process with the exit code of the run.
   if (code_of_run != kNotYet) _exit(code_of_run);
 }
 

@@ -16,9 +16,9 @@ void add_init(CLI::App& app, Action& chosen);
 void add_inspect(CLI::App& app, Action& chosen);
 void add_train(CLI::App& app, Action& chosen);
 void add_validate(CLI::App& app, Action& chosen);
-/// Which writes a shell's script, of the commands that `app` has when it parses.
+/// Its command writes a shell's completion script for all commands that `app` has when it parses.
 void add_completion(CLI::App& app, Action& chosen);
-/// Which writes a manual page, of the same.
+/// Its command writes a manual page of one of those commands, or of the program.
 void add_man(CLI::App& app, Action& chosen);
 
 }  // namespace lockstep::launcher

@@ -99,7 +99,7 @@ std::string fish_lines(const CommandRow& command, const std::string& condition) 
   for (const OptionRow& row : command.rows) {
     if (row.is_argument()) {
       const std::string values = fish_values(row);
-      // -r and -x are for options; an argument is offered files alone, or words alone.
+      // -r and -x apply to options alone. An argument takes -F for files and -a for words.
       if (row.kind == ValueKind::kPath) lines += fmt::format("complete -c lockstep -n '{}' -F\n", condition);
       const std::size_t offers = values.find("-a ");
       if (offers != std::string::npos) {

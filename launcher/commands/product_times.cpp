@@ -18,11 +18,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Those of a small layer, and those of a large one.
+/// The extents of the matrices of a small layer, and of those of a large one.
 constexpr std::int64_t kSmall = 64;
 constexpr std::int64_t kLarge = 512;
 constexpr std::chrono::milliseconds kTime{25};
-/// A difference below this is the moment's.
+/// The ratio of two times from which on they differ by noise alone.
 constexpr double kFaster = 0.95;
 
 /// The shortest time of a product of two matrices.

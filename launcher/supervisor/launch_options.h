@@ -19,11 +19,11 @@ struct LaunchOptions {
   void add_to(CLI::App& command, bool restarts);
   /// Throws EnvironmentError for a device that this machine or build does not have.
   void require_device() const;
-  /// This rank's: its own GPU of the node where there are any, or the CPU.
+  /// The device of the node's rank `local_rank`: a GPU, of which the ranks take turns, or the CPU where there is none.
   Device device_of(int local_rank) const;
 };
 
-/// An option that refuses an empty value, which a shell passes for an unset variable.
+/// Refuses an empty value, which a shell passes for an unset variable.
 const CLI::Validator& not_empty();
 
 }  // namespace lockstep::launcher

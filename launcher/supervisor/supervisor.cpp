@@ -32,7 +32,7 @@ namespace {
 constexpr milliseconds kStartPoll{20};
 /// How often to look whether the ranks and mpirun go on.
 constexpr milliseconds kLook{250};
-/// From what the ranks notice themselves, by their own timeout, to what the supervisor has to.
+/// How much longer than the ranks' own timeout the supervisor waits, so that the ranks notice first.
 constexpr milliseconds kRanksFirst{1000};
 /// How long mpirun may take to notice which rank died first, and how, before the others are killed.
 constexpr milliseconds kNoticeTime{1000};
@@ -357,8 +357,8 @@ Outcome Supervisor::lost_rank(int rank) const {
 }
 
 int Supervisor::culprit() const {
-  // mpirun names the first one that it saw end: a suspect, or one that ended before it could be watched. Any other is
-  // one that was killed after the first.
+  // mpirun names the first rank that it saw end: a suspect, or a rank that ended before we could watch it. Any other
+  // rank that it names was killed after the first.
   for (const auto& [rank, signal] : messages_.signals()) {
     if (ranks_.entry(rank).pid == 0 || std::ranges::find(suspects_, rank) != suspects_.end()) return rank;
   }

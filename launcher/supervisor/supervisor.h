@@ -73,7 +73,7 @@ class Supervisor {
   bool mpirun_has_noticed() const;
   void escalate();
   Outcome outcome() const;
-  /// Where all ranks have ended, not all of them by themselves, and mpirun, which saw how, did not.
+  /// The outcome where all ranks have ended, some of them not by themselves, and mpirun, which saw how, has hung.
   Outcome outcome_without_mpirun() const;
   /// The rank that was lost first.
   int culprit() const;

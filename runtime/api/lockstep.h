@@ -60,7 +60,7 @@
 #include "runtime/step/training_step.h"
 #include "runtime/step/weight_file.h"
 
-// A program that is a command, with models, data and losses of its own, and a run within a program.
+// A program that is the lockstep command with models, data and losses of its own; a run inside any other program.
 #include "launcher/main.h"
 #include "runtime/step/registered_loss.h"
 #include "runtime/train/trainer.h"

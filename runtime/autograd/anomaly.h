@@ -10,8 +10,8 @@
 
 namespace lockstep::autograd {
 
-/// While it lives, the results and the gradients of this thread's operations are searched for NaN, for which a GPU is
-/// waited for: slow, and there to find a mistake. An operation whose result has the first NaN throws NumericsError; so
+/// While it lives, the results and the gradients of this thread's operations are searched for NaN. The search waits for
+/// the GPU, so it is slow: use it for debugging. An operation whose result has the first NaN throws NumericsError; so
 /// does a backward pass, naming the operation whose backward made it. Infinities pass. A loss scale under which float16
 /// overflows makes infinities that become NaN later: search with a scale of 1.
 ///

@@ -130,7 +130,7 @@ class Pass {
     return state_.into_slots && std::ranges::any_of(leaf_uses_, shows) ? copy(gradient) : gradient;
   }
 
-  /// `gradients`: one an output.
+  /// `gradients`: one for each output.
   void run(const std::vector<Tensor>& gradients) {
     const GradMode mode(options_.create_graph);
     const MemoryScope purpose(MemoryPurpose::kActivationGradients);
@@ -297,7 +297,7 @@ class Pass {
     if (--leaf_uses_[&leaf] == 0 && adds_to_leaves_ && !is_part_ && leaf.on_grad_ready) leaf.on_grad_ready();
   }
 
-  /// Makes each of `grads` a result of what it depends on, whose gradient is an error that names the operation.
+  /// Records each of `grads` as the result of an operation whose own backward throws an error that names `node`.
   static void forbid_second_derivative(const Node& node, const std::vector<Tensor>& gradients,
                                        std::vector<Tensor>& grads) {
     std::vector<std::shared_ptr<Meta>> inputs = node.inputs();

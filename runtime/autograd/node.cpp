@@ -100,7 +100,7 @@ GradTarget BackwardContext::target(std::size_t i, const Tensor& input, TargetDTy
   const Tensor& slot = meta->slot;
   const bool writable = slot.defined() && (dtype == TargetDType::kAny || slot.dtype() == DType::kFloat32 ||
                                            slot.dtype() == input.dtype());
-  // Where another thread is writing there, the pass adds this gradient once it has.
+  // While another thread writes to the slot, the gradient gets a tensor of its own, which the pass adds afterwards.
   if (!writable || !pass_.into_slots || !take_slot(*meta)) {
     return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
   }

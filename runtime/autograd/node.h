@@ -68,7 +68,7 @@ struct PassState {
   std::unordered_set<const Node*> needed;
   /// The ScaleMark of the pass's gradients (scale_mark.h).
   std::uint64_t mark = 0;
-  /// The number of gradients that arrive at an operation's result; whoever asked for that gradient counts as well.
+  /// How many gradients arrive at an operation's results, plus one for each result whose gradient the caller wants.
   std::unordered_map<const Node*, int> consumers;
   /// The operations whose gradient arrives multiplied by their ActivationDerivative.
   std::unordered_set<const Node*> multiplied;

@@ -25,8 +25,8 @@ class SavedTensor {
 
   /// The tensor, for its shape, dtype and device: the values may be others by now.
   const Tensor& peek() const { return tensor_; }
-  /// The tensor with the values that were saved. Throws UsageError, which names `operation` and the parameter, where it
-  /// was written since.
+  /// The tensor with the values that were saved. Where it was written since, throws UsageError, which names `operation`
+  /// and, for a named leaf, the parameter.
   const Tensor& take(std::string_view operation) const;
 
  private:

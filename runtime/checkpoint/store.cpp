@@ -35,7 +35,7 @@ void require_step(const std::string& path, std::uint64_t expected, std::uint64_t
   if (found != expected) throw StorageError(path + " holds step " + std::to_string(found) + ", not its name's");
 }
 
-/// Somebody may still have a use for it.
+/// Renames what is at `path` to a free name beside it: somebody may still have a use for it.
 void keep_aside(const std::string& path) {
   std::string free = path + ".was-here";
   for (std::error_code error; std::filesystem::exists(std::filesystem::symlink_status(free, error));) free += '+';

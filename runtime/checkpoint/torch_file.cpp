@@ -144,7 +144,7 @@ class TorchFile {
     if (std::ranges::find(extents, 0) != extents.end()) return without_elements(name, dtype, extents);
     if (!lies_within(extents, strides, offset, elements)) fail("tensor '" + name + "' lies outside its storage");
     const Tensor tensor = gathered(dtype, *bytes, offset, extents, strides);
-    // A bool of any other byte is undefined behaviour when it is read.
+    // Reading a bool whose byte is neither 0 nor 1 is undefined behaviour.
     const auto* const first = static_cast<const unsigned char*>(tensor.data());
     if (dtype == DType::kBool &&
         std::any_of(first, first + tensor.bytes(), [](unsigned char byte) { return byte > 1; })) {

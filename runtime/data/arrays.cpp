@@ -64,7 +64,7 @@ void require_classes(const NpyArray& targets) {
       "Say target_kind: NUMBERS to learn numbers.");
 }
 
-/// A label a sample, or one a position: all dimensions of a sample but its channels, where it has those.
+/// The shape of a sample's labels: {} for one label, else that of the sample without channels: a label per position.
 Shape positions_of(const NpyArray& features, const NpyArray& targets, const Shape& sample, bool has_channels) {
   const Shape row = row_shape(targets);
   if (row.numel() == 1 && row.rank() <= 1) return {};

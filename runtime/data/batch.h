@@ -32,9 +32,9 @@ struct Batch {
   std::int64_t skipped_samples = 0;
   /// The samples that were tried and could not be read, in any order.
   std::vector<UnreadSample> unread = {};
-  /// As a Loader deals them: every rank has its share() of the micro-batch's global_samples, of samples of one shape,
-  /// so that each rank knows all ranks' shapes. Whoever gives a loader's batch another shape clears it, on
-  /// every rank and from the first step on: the ranks then agree before each step (step::StepGraph).
+  /// Whether a Loader dealt the batch: every rank has its share() of the micro-batch's global_samples, of one shape, so
+  /// that each rank knows all ranks' shapes. Whoever gives a loader's batch another shape clears this flag on every
+  /// rank, from the first step on: the ranks then agree before each step (step::StepGraph).
   bool dealt = false;
 
   /// The batch with its tensors on `device`, where a model's forward pass needs them.

@@ -30,7 +30,7 @@ struct CropSpan {
   std::int64_t last;
 };
 
-/// Filters see nothing outside a crop.
+/// The view of a random crop: filters see nothing outside `box`, unlike in center_view().
 ImageView view_of(const PixelBox& box, std::int64_t size) {
   return {static_cast<double>(box.left),
           static_cast<double>(box.top),

@@ -73,9 +73,9 @@ struct DataOptions {
 
 enum class Split { kTrain, kEval };
 
-/// Describes what make_dataset() would give, from the headers and labels of its files. Throws what that would throw for
-/// them; whether augmentation and normalisation fit is for require_augment(), require_volume_augment() and
-/// require_normalize().
+/// Describes what make_dataset() would give, from the headers and labels of its files. Throws what make_dataset() would
+/// throw for these. require_augment(), require_volume_augment() and require_normalize() check whether augmentation and
+/// normalisation fit.
 Description describe(const DataOptions& options, Split split);
 
 /// Where the training data's classes would be counted for the evaluation data, they are `classes`: for who has looked

@@ -51,7 +51,7 @@ std::optional<Format> idx_format(const std::vector<std::uint8_t>& first) {
   return first[3] == 3 || first[3] == 4 ? std::optional(Format::kIdxImages) : std::nullopt;
 }
 
-/// Records of label bytes and 32 x 32 x 3 pixels: the labels of all that are looked at are below their limits.
+/// Whether the file holds records of label bytes and 32 x 32 x 3 pixels, the first ones with labels below `limits`.
 bool holds_cifar(const StoredFile& file, const std::vector<int>& limits) {
   const std::uint64_t record = limits.size() + 3072;
   if (file.size() == 0 || file.size() % record != 0) return false;

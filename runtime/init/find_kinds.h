@@ -45,9 +45,9 @@ struct TextKind {
   std::string merges_file = {};  ///< beside it
 };
 
-/// Texts or tokens. Without files to evaluate on the last tenth of the text serves. The context
-/// that is asked for is halved until the evaluation data hold a sample. Throws UsageError for a text that is too short
-/// for any.
+/// Texts or tokens. Without files to evaluate on, the last tenth of the text serves. The context that is asked for is
+/// halved until the training data and the evaluation data each hold two contexts of tokens. Throws UsageError for a
+/// text that is too short for the least context.
 FoundData find_text(const Split& files, const TextKind& kind, const FindOptions& asked);
 
 }  // namespace lockstep::init

@@ -66,7 +66,7 @@ char delimiter_of(const std::string& file) {
         most = rows[0].size();
       }
     } catch (const StorageError& error) {
-      // Read with another's delimiter, a quoted cell goes on after its quote. What the comma says of it is told.
+      // With a wrong delimiter, text follows a cell's closing quote. Where all fail, the comma's error is thrown.
       if (!failure) failure = error;
     }
   }

@@ -33,7 +33,7 @@ std::string numbers(const std::vector<std::string>& texts) {
   return texts.size() == 1 ? texts[0] : fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
-/// With the digits that the deviation needs: those of a timestamp would not tell a day from the next.
+/// The mean with as many digits as the deviation needs: 4 digits of a timestamp would not tell a day from the next.
 std::string mean_text(float mean, float deviation) {
   std::string text;
   for (int digits = 4; digits <= 9; ++digits) {

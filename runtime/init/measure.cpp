@@ -66,7 +66,7 @@ std::optional<Measured> measure(const data::DataOptions& options) {
     const double mean = sum[c] / of_channel;
     const double deviation = std::sqrt(std::max(0.0, squares[c] / of_channel - mean * mean));
     measured.normalize.mean.push_back(static_cast<float>(shift[c] + mean));
-    // A channel that never changes stays as it is.
+    // A constant channel is not scaled; its mean is still subtracted.
     measured.normalize.std.push_back(deviation > 1e-12 ? static_cast<float>(deviation) : 1.0f);
   }
   return measured;

@@ -62,7 +62,7 @@ ssize_t unwatched_attempt(StorageOperation operation, const std::string& path, C
   }
 }
 
-/// The same, seen by oldest_pending_call() until it returns.
+/// As unwatched_attempt(), and a pending call for oldest_pending_call() until `call` returns.
 template <class Call>
 ssize_t attempt(StorageOperation operation, const std::string& path, Call&& call) {
   const CallUnderWay under_way(operation, path);
@@ -81,7 +81,7 @@ Descriptor open_file(const std::string& path, int flags) {
       require(kOpen, path, [&](std::size_t) { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); })));
 }
 
-/// Whether something is there to look at, as `look` does, which is ::stat or ::lstat.
+/// Whether `look`, a call of ::stat or ::lstat for `path`, finds something there.
 template <class Look>
 bool exists(const std::string& path, Look&& look) {
   const ssize_t result = attempt(kRead, path, [&](std::size_t) { return look(); });

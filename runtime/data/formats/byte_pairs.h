@@ -23,7 +23,7 @@ class BytePairs {
   std::int64_t vocabulary() const { return vocabulary_; }
   /// The tokens of a text in UTF-8.
   std::vector<std::uint32_t> encode(std::string_view text) const;
-  /// The bytes of a token; empty for one that there is not.
+  /// The bytes of a token; empty for a token that the vocabulary does not have.
   std::string text_of(std::uint32_t token) const;
 
  private:

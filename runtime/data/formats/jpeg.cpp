@@ -84,7 +84,7 @@ class JpegDecoder {
   jpeg_progress_mgr progress_{};
 };
 
-/// So many times smaller than the file's, and still no smaller than what is asked for.
+/// The most times that libjpeg may shrink the image with its view still no smaller than the size that is asked for.
 unsigned scale_of(const ImageView& view) {
   for (const unsigned scale : {8u, 4u, 2u}) {
     const double least = static_cast<double>(view.size) * scale;

@@ -120,7 +120,7 @@ void require_name(const StoredFile& file, std::uint64_t at, const std::string& n
          "Members have relative names without \"..\": write the file again.");
 }
 
-/// The fields that an extension sets of the member behind it.
+/// The fields of the next member that an extended header sets.
 struct Extension {
   std::optional<std::string> name;
   std::optional<std::uint64_t> size;
