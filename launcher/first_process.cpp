@@ -15,7 +15,7 @@ namespace lockstep::launcher {
 
 namespace {
 
-/// Takes note of all that have ended. The exit code of `child`, as a shell gives it, if it is among them.
+/// Reaps all children that have ended. Returns the exit code of `child`, as a shell gives it, if it is among them.
 std::optional<int> reap(pid_t child) {
   std::optional<int> code;
   int status = 0;

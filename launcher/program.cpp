@@ -48,7 +48,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) void require_memo
 /// Run before the initialisers of all libraries.
 [[gnu::section(".preinit_array"), gnu::used]] void (*before_all)() = require_memory_to_start;
 
-/// An exception that no one catches, as in a thread of its own, still ends with words and an exit code.
+/// The terminate handler: an uncaught exception, in whatever thread, still ends with a message and an exit code.
 [[noreturn]] void end_on_uncaught() {
   std::free(std::exchange(reserve, nullptr));
   try {

@@ -3,8 +3,8 @@
 
 namespace lockstep::launcher {
 
-/// Has the log, spdlog's, written to stderr: results go to stdout. Warnings come behind what was printed before them,
-/// wait for no reader, and show control characters of files and peers as text.
+/// Has spdlog's log written to stderr, as results go to stdout. Warnings come behind what was printed before them, wait
+/// only a moment for a reader, and show control characters of files and peers as text.
 void log_to_stderr();
 
 }  // namespace lockstep::launcher

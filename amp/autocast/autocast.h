@@ -36,9 +36,9 @@ class [[nodiscard]] Autocast {
   State previous_;
 };
 
-/// The dtype in which `op` runs on `input` here; that of `input` outside a guard, for integers and float64, and where
-/// the policy says so. `other`: the second operand of a promoting operation.
-/// Throws UsageError, which names the operation, where `input` is undefined.
+/// The dtype in which `op` runs on `input`: that of `input` for integers and float64, outside a guard, and where the
+/// policy says so. Promotion with `other`, the second operand, also holds outside a guard. Throws UsageError that names
+/// the operation where `input` is undefined, and where the policy refuses `op` under autocast.
 [[nodiscard]] DType dtype_for(Op op, const Tensor& input, const Tensor& other = {});
 
 /// `input` in that dtype. Every operation asks this, or dtype_for(), for each of its inputs. Throws UsageError, which

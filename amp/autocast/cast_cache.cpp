@@ -8,7 +8,7 @@ namespace lockstep::amp {
 
 namespace {
 
-/// Only a leaf float32 parameter is worth keeping: other tensors are used once.
+/// Only the cast of a float32 leaf parameter without a compute copy is worth keeping: other tensors are used once.
 bool cacheable(const Tensor& tensor, DType dtype) {
   const auto& meta = tensor.autograd_meta();
   return tensor.dtype() == DType::kFloat32 && dtype != DType::kFloat32 && meta && meta->requires_grad &&

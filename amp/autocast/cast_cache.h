@@ -8,9 +8,9 @@
 
 namespace lockstep::amp {
 
-/// The casts of parameters outside an arena, so that a weight used twice under autocast is cast once. An entry is found
-/// by tensor, version, dtype and whether the cast was recorded, so a weight that was written, or first used under
-/// NoGrad, never yields a stale or gradient-less copy; one that a backward pass went through is made again. Emptied
+/// The casts of leaf parameters without a compute copy: a weight used twice under autocast is cast once. An entry is
+/// found by tensor, version, dtype and whether the cast was recorded, so a weight that was written, or first used under
+/// NoGrad, never yields a stale or gradient-less copy. A cast that a backward pass went through is made again. Emptied
 /// when the outermost guard ends.
 class CastCache {
  public:

@@ -51,8 +51,8 @@ class [[nodiscard]] OperationTrace final : private autograd::RecordObserver {
 
   /// For the policy table. Null: there is none on this thread.
   static OperationTrace* current();
-  /// `op` has asked in which dtype it reads `input` and was told `dtype`. `casts`: it lets the table cast it. An
-  /// operation asks for all of its inputs before it runs others; one that asks later counts as the next of its kind.
+  /// `op` has asked in which dtype it reads `input` and was told `dtype`. `casts`: autocast() casts `input`, not the
+  /// kernel. An operation asks for all of its inputs before it runs others; a later question starts a new operation.
   void asked(Op op, const Tensor& input, DType dtype, bool casts);
 
  private:

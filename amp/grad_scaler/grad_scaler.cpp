@@ -95,7 +95,7 @@ Tensor GradScaler::scale(const Tensor& loss) {
   place(loss.device());
   require_device(loss.device(), "the loss");
   if (!options_.enabled) return loss;
-  // 65536 times a float16 loss is infinite.
+  // In float16 the product would overflow: the default scale, 65536, times a loss of 1 is above 65504.
   const Tensor wide = is_reduced(loss.dtype()) ? ops::cast(loss, DType::kFloat32) : loss;
   scaled_ = true;
   return marked(ops::scale_by(wide, &state_.data()->scale));
@@ -348,7 +348,7 @@ void GradScaler::adapt(const Tensor& new_scale, const kernels::StepReport& repor
   const auto number = [](const Tensor& tensor) {
     return tensor.defined() ? static_cast<const float*>(tensor.data()) : nullptr;
   };
-  // On a GPU only a new scale is known to be another one.
+  // On a GPU the host cannot see whether the scale changed: it counts only a new scale of the caller's.
   const bool known = state_.device() == kCpu;
   const float before = known ? state_.data()->scale : 0.0f;
   kernels::Decisions::on(state_.device())

@@ -26,8 +26,8 @@ struct GradScalerState {
 /// does not read; {} for an empty one.
 std::string to_json(const GradScalerState& state);
 
-/// Reads that, or what json.dumps(scaler.state_dict()) has written; other fields are ignored. Throws UsageError that
-/// names the field which is missing or cannot be used.
+/// Reads what to_json() or json.dumps(scaler.state_dict()) has written; ignores other fields. Throws UsageError that
+/// names the field that is missing or cannot be used.
 GradScalerState grad_scaler_state_from_json(std::string_view text);
 
 }  // namespace lockstep::amp

@@ -137,7 +137,7 @@ void Reducer::require_one_factor() const {
 }
 
 std::optional<ReductionPlan> Reducer::plan() const {
-  // Widened gradients are multiplied once they are float32.
+  // Widened gradients need no plan: the all_reduce multiplies them in float32.
   if (alone() || lanes_.front().widened.defined()) return std::nullopt;
   const ReduceOp op = average_ && predivide_ == 1.0f ? ReduceOp::kAverage : ReduceOp::kSum;
   return plan_of_sum(*lanes_.front().communicator, arena_->wire().dtype(), op, factor_ / predivide_);

@@ -61,13 +61,13 @@ class Reducer {
   bool expects_gradient(std::size_t slot) const;
   Tensor flags() const;
   bool alone() const { return communicator_->size() == 1; }
-  /// Zeros into a slot that holds nothing: this rank's share where others have a gradient.
+  /// Fills a slot that holds nothing with zeros: this rank's contribution where others have a gradient.
   void contribute_zero(std::size_t slot);
   void begin_pass();
   void begin_reduction();
   /// Divides the sum that earlier reductions of the step have left, so that the next reduction restores it.
   void take_back_reduced();
-  /// Throws UsageError where gradients that wait for a reduction would be multiplied by the factor of others.
+  /// Throws UsageError where the gradients that wait for a reduction have a factor other than `factor_`.
   void require_one_factor() const;
   void gradient_ready(std::size_t slot);
   void launch_full_buckets();
@@ -75,7 +75,7 @@ class Reducer {
   Lane make_lane(int number, const DdpOptions& options) const;
   /// Where the communicator would pass over each bucket to multiply it, load() does that, which passes over it anyway.
   std::optional<ReductionPlan> plan() const;
-  /// The gradients' mean, or sum, over the ranks.
+  /// Replaces `gradients` by their mean, or sum, over the ranks, on the lane's stream.
   void reduce(const Tensor& gradients, const Lane& lane) const;
   /// Looks at this rank's own gradients of a bucket and sees that they lie in the wire.
   void load(std::size_t bucket);

@@ -22,7 +22,7 @@ struct CommunicatorOptions {
   std::chrono::milliseconds timeout{std::chrono::seconds(60)};
   /// Let the ranks of a node reduce in place in shared memory; otherwise everything goes through MPI or TCP.
   bool shared_memory = true;
-  /// Where this rank's tensors lie beside the CPU: its GPU, which the caller chooses by
+  /// Besides the CPU, this rank's tensors may lie on this device: its GPU, which the caller chooses by
   /// launch_environment().local_rank.
   Device device = kCpu;
   /// The name of what the ranks do together; ranks over TCP pass by those that do something else.
@@ -41,15 +41,15 @@ struct CommunicatorOptions {
 /// Reductions accumulate in float32 (float64 for float64, exact for integers) in the order of the ranks and round once,
 /// so a result is the same on every rank and in every run, on one node with shared memory or without; 16-bit sums
 /// cannot overflow on the way. kAverage multiplies the sum by 1 / the group's size before rounding. Where ranks share
-/// memory on several nodes, each adds its ranks up first, and these sums meet in float32: what differs from one node's
-/// result is what float32 rounds.
+/// memory on several nodes, each node adds up its ranks first, and the nodes' sums are added in the same precision: the
+/// result may differ from that of one node by rounding in that precision.
 ///
 /// Errors: PeerError for ranks that are late, gone or disagree (thrown by the call, or by whatever synchronises the
 /// stream); ShapeError for buffers that do not fit.
 ///
 /// On a GPU the buffers may lie on the CPU too, each with a stream of its device. What NCCL does differently there:
 /// sums of 16-bit values are rounded on their way from rank to rank, in an order that the topology decides, and a
-/// maximum may lose a NaN. Sums of float64 take no factor there. Results are still the same on every rank, and in every
+/// maximum may lose a NaN. Averages of float64 take no factor. Results are still the same on every rank, and in every
 /// run on the same machines. `stream` must be one on which a buffer's memory may be used (runtime/tensor/gpu.h), until
 /// it has passed the call.
 class Communicator {

@@ -22,8 +22,8 @@ struct Joined {
 /// MPI finds as many ranks as `environment` promises.
 Joined join_mpi(const LaunchEnvironment& environment, const CommunicatorOptions& options);
 
-/// Over TCP, through rank 0 (tcp/rendezvous.h). It needs no library, so that it is in every build. Throws PeerError
-/// that names the ranks that do not come, EnvironmentError where the environment does not say how to find them.
+/// Joins over TCP, through rank 0 (tcp/rendezvous.h); every build has this. Throws PeerError that names the ranks that
+/// do not come, UsageError for a missing or wrong variable, EnvironmentError where rank 0 cannot listen or refuses.
 Joined join_tcp(const LaunchEnvironment& environment, const CommunicatorOptions& options);
 
 }  // namespace lockstep::comm

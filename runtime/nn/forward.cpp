@@ -37,7 +37,7 @@ Tensor forward(Module& model, const Tensor& input, const Run& run) {
   const bool cast_operations = level.autocast.value_or(!level.reduced_parameters && is_reduced(level.compute_dtype));
   std::optional<amp::Autocast> autocast;
   if (cast_operations) autocast.emplace(level.compute_dtype);
-  // amp::OptLevelProperties::input_dtype() tells of this: batches may have the dtype already.
+  // amp::OptLevelProperties::input_dtype() must name the same dtype: a data::Loader may have cast the batch to it.
   const bool cast_input = level.reduced_parameters && is_floating(input.dtype());
   const Tensor output = run(cast_input ? ops::cast(input, level.compute_dtype) : input);
   if (level.output_dtype) return ops::cast(output, *level.output_dtype);

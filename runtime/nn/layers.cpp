@@ -34,7 +34,7 @@ Initializer uniform_of(std::int64_t fan_in) {
   return Initializer::uniform(1.0 / std::sqrt(static_cast<double>(fan_in)));
 }
 
-/// Uniform within 1 / sqrt(fan_in), where the fan-in, as PyTorch's, is the number of elements per first channel.
+/// Uniform within 1 / sqrt(fan_in), where fan_in, as in PyTorch, is the product of all extents but the first.
 Initializer uniform_of(const Shape& weight) { return uniform_of(weight.numel() / weight.front()); }
 
 Initializer conv_initializer(const Shape& weight, const ConvOptions& options) {

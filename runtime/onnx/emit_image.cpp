@@ -21,7 +21,7 @@ Extents pads(const std::array<std::int64_t, 3>& padding, int count) {
   return both;
 }
 
-/// [O, kernel..., C] -> [O, C, kernel...], and so for the weight of a transposed one, [C, kernel..., O].
+/// The order of [O, kernel..., C] -> [O, C, kernel...]; transposed convolution: [C, kernel..., O] -> [C, O, kernel...].
 std::vector<int> channels_second(const Shape& weight) { return order_to(Layout::kFirst, weight.rank()); }
 
 std::vector<std::string> operands(const Emitter& emitter) {

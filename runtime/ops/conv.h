@@ -14,11 +14,11 @@ namespace lockstep::ops {
 [[nodiscard]] Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias,
                           const kernels::ConvGeometry& geometry);
 
-/// Transposed convolution, the gradient of a convolution with this geometry in its input: x [N, spatial..., C], weight
+/// Transposed convolution: the gradient of a convolution with this geometry by its input. x [N, spatial..., C], weight
 /// [C, kernel..., O / groups], bias [O] or undefined -> [N, spatial'..., O], kernels::conv_transpose_output_shape().
 /// The weight is laid out as that convolution's: PyTorch's [C, O / groups, kernel...] with its second dimension last.
-/// Takes every output_padding below the stride; PyTorch also takes those up to the dilation, which no convolution has
-/// as its gradient. The bias is added in a pass of its own, to y in its dtype.
+/// Takes every output_padding below the stride. PyTorch also takes larger ones below the dilation; no convolution has
+/// such a gradient. The bias is added in a second pass, to y as already rounded to y's dtype.
 [[nodiscard]] Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                     const kernels::ConvGeometry& geometry,
                                     const std::array<std::int64_t, 3>& output_padding = {});

@@ -24,7 +24,7 @@ namespace lockstep::ops {
 /// first ones are then of new dimensions.
 [[nodiscard]] Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times);
 
-/// The elements along a dimension `shift` places further, those behind the end from the beginning on; negative: back.
+/// Moves elements along a dimension by `shift` places, back if negative. Those that leave one end enter at the other.
 [[nodiscard]] Tensor roll(const Tensor& x, std::int64_t shift, int dim);
 
 /// The values that pad() puts beside a dimension's elements.

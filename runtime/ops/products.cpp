@@ -288,7 +288,7 @@ Tensor chain_matmul(const std::vector<Tensor>& matrices) {
 Tensor cross(const Tensor& a, const Tensor& b, int dim_in) {
   require_defined(a, "cross", "the first operand");
   require_defined(b, "cross", "the second operand");
-  // Both have the dimension: counted from the end it is one and the same where the ranks differ.
+  // Counted from the end, so that it is the same dimension of both operands where their ranks differ.
   const int dim = dim_of("cross", dim_in, std::max(a.shape().rank(), b.shape().rank())) -
                   std::max(a.shape().rank(), b.shape().rank());
   for (const Tensor* const operand : {&a, &b}) {

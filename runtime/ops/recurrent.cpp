@@ -14,7 +14,7 @@ namespace lockstep::ops {
 
 namespace {
 
-/// Operands in the dtype that the cell's policy says. All casts of an operation come before what it runs.
+/// Casts operands to the dtype of the cell's policy. An operation casts all its operands before it computes anything.
 struct Casts {
   amp::Op op;
 

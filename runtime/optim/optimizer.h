@@ -32,7 +32,7 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// A number that no other optimizer of this process ever has; its address may be another's later.
+  /// A number that no other optimizer of this process ever has. The address of an optimizer may be reused.
   std::uint64_t id() const { return id_; }
   const std::vector<nn::Parameter>& parameters() const { return parameters_; }
   /// The rule's name in a job: "sgd", "adamw".
@@ -85,13 +85,13 @@ class Optimizer {
   // Each of these waits for a GPU.
   double learning_rate() const;
   std::int64_t applied_steps() const;
-  /// The schedule's count alone: each parameter has its own.
+  /// Sets the schedule's count alone, not the counts of the parameters: parameter_steps().
   void set_applied_steps(std::int64_t steps);
 
   /// Whether a backward pass has given one of its parameters a gradient since the last step or zero_grad().
   bool has_new_gradients() const;
-  /// Throws UsageError that names `operation` where a gradient was not reduced over the ranks that train its model:
-  /// behind passes under no_sync() alone, with which the ranks' weights would part.
+  /// Throws UsageError that names `operation` where a gradient was not reduced over the ranks that train its model: no
+  /// backward pass outside no_sync() has followed those inside it. Such a step would make the ranks' weights differ.
   void require_reduced(const std::string& operation) const;
   /// How parameters are stepped beside the schedule: a line an option, and one a parameter, whether it is frozen, its
   /// factor of the rate and its weight decay. Every rank must have the same.
@@ -148,7 +148,7 @@ class Optimizer {
                   options, lines_of(rule)) {}
   /// Limits the norm of all gradients, clip_norm or not; the smaller of the two holds.
   void limit_norm(const kernels::NormLimit& limit);
-  /// Gives the parameters that adapt rates of their own.
+  /// From now on each parameter that adapts has a rate of its own, which `rule` computes: see adapts().
   void adapt_layers(const kernels::LayerRateRule& rule) { layer_rule_ = rule; }
   /// Whether a parameter's norms change its rate where no group says so.
   virtual bool adapts(const nn::Parameter&, float /*weight_decay*/) const { return true; }

@@ -129,8 +129,8 @@ std::vector<std::string> differences(const ComputeEnvironment& before, const Com
 }
 
 void require_one_rounding(const std::vector<ComputeEnvironment>& ranks) {
-  // Every rank takes the optimizer's step by itself, which rounds otherwise without fused multiply-add, and where the
-  // compiler fuses other products, as for another family of processors: that of "avx2" and "avx512", or of "neon".
+  // Every rank runs the optimizer's step itself. The result depends on which multiplications and additions the compiler
+  // fuses: the same ones within a family ("avx2" and "avx512"; "neon" and "neon_bf16"), others between families.
   constexpr std::size_t kFamily = 3;  // letters
   std::map<std::string, std::vector<int>> families;
   std::map<std::string, std::vector<int>> instruction_sets;

@@ -20,9 +20,9 @@ class Replicas {
   /// nn::FirstSample, or a context, around the forward pass where dropout is to know the samples.
   using Loss = std::function<Tensor(nn::Module& replica, std::size_t i)>;
 
-  /// `build` makes a model like `model`, on the CPU: the same parameters and statistics under the same names. `model`,
-  /// which amp::initialize may have got, must outlive this. Where that made its weights 16-bit (O2, O3), `build` makes
-  /// such ones too. Throws UsageError where they differ, and unless count >= 1.
+  /// `build` makes a model like `model`, on the CPU: the same parameters and statistics under the same names, with
+  /// 16-bit weights where amp::initialize has made those of `model` 16-bit (O2, O3). `model` must outlive this. Throws
+  /// UsageError where names or shapes of parameters differ, for a model on a GPU, and unless count >= 1.
   Replicas(nn::Module& model, const std::function<std::unique_ptr<nn::Module>()>& build, std::size_t count);
 
   std::size_t size() const { return replicas_.size(); }

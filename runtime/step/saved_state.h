@@ -27,7 +27,7 @@ amp::GradScalerState state_of(const checkpoint::ScalerState& saved);
 
 /// Adds what tells the run's data from others.
 void save_digests(const std::vector<data::DataDigest>& digests, checkpoint::TrainingState& state);
-/// The digests that today's can be compared with.
+/// The saved digests of data::kDigestFormat: those of another format cannot be compared with the run's.
 std::vector<data::DataDigest> saved_digests(const checkpoint::TrainingState& saved);
 
 /// Throws UsageError where the saved optimizers and scalers have other names or rules than those of the loop, or where

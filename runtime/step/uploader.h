@@ -13,14 +13,14 @@
 
 namespace lockstep::step {
 
-/// Brings a step's inputs to the device while it computes the step before: on a stream of its own to memory where they
-/// wait for their turn, and from there to where every step finds them. What lies in page-locked memory, as the batches
-/// of a data::Loader for this device do, is copied from where it lies; anything else from a copy in page-locked memory
-/// that the call makes. What lies on the device already is copied there in the order of the current stream. On the CPU
-/// batches stay where they are.
+/// Brings a step's inputs to the device while the device computes the step before. A stream of its own copies them to
+/// device memory where they wait; the current stream copies them from there to the memory that every step reads. Inputs
+/// in page-locked memory, such as the batches of a data::Loader for this device, are copied directly. The call first
+/// copies inputs in other host memory to page-locked memory. Inputs on the device are copied to the memory that steps
+/// read, in the order of the current stream. On the CPU batches stay where they are.
 ///
-/// Steps of the same shapes find their inputs in the same place. Where batches are dealt (data::Batch), the place
-/// changes at the same steps on all ranks: there is room for the largest rank's share on each.
+/// Steps of the same shapes find their inputs at the same address. Where batches are dealt (data::Batch), the address
+/// changes at the same steps on all ranks, because each rank has room for the largest rank's share.
 class Uploader {
  public:
   /// `ranks`: that share a step.

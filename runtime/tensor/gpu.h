@@ -14,7 +14,7 @@
 namespace lockstep::gpu {
 
 // GPUs as the lowest floor sees them. cuda/ implements this; no_cuda/ stands in for it in a build without CUDA, where
-// there are no devices and everything else throws EnvironmentError.
+// there are no devices and whatever needs one throws EnvironmentError.
 
 /// Devices that this process can use; 0 where the build has no CUDA or no driver answers. Never throws.
 int device_count();
@@ -68,7 +68,7 @@ enum class StreamPriority {
   kGreatest,  ///< what compute waits for: reductions, uploads
 };
 
-/// The stream on which the calling thread's work for the device runs, of the least priority.
+/// The stream of the calling thread's work for the device: the ScopedStream's, else the thread's own of least priority.
 Stream current_stream(Device device);
 /// A new stream.
 Stream make_stream(Device device, const std::string& name, StreamPriority priority);

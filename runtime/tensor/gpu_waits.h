@@ -13,8 +13,8 @@ namespace lockstep::gpu {
 void count_host_wait();
 /// Throws what set_failure() was given for the device.
 void rethrow_failure(Device device);
-/// Asks again and again until the device is `done`, or throws what set_failure() was given for it as soon as that is
-/// there: a call that blocks would hold the host as long as the work hangs. Counts as one host wait.
+/// Polls `done` until it returns true. Throws what set_failure() was given for the device as soon as it is given. Does
+/// not block in a call of the driver, which would return only when hanging work ends. Counts as one host wait.
 void wait_until(Device device, const std::function<bool()>& done);
 
 }  // namespace lockstep::gpu

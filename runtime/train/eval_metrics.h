@@ -32,7 +32,7 @@ class EvalMetrics {
   /// Names of the metrics that the result will have.
   static std::vector<std::string> metrics_of(const Task& task);
 
-  /// Adds `samples` samples with the sum of their losses. `output` is on any device, `target` on the CPU.
+  /// Adds a batch of samples; `loss_sum` is the sum of their losses. `output` is on any device, `target` on the CPU.
   void add(const Tensor& output, const Tensor& target, double loss_sum);
   /// The result of all ranks. A collective.
   EvalResult total(comm::Communicator& communicator) const;

@@ -36,7 +36,7 @@ class Differences {
       found_.push_back(fmt::format("{} is {}, the job's {} is {:g}", name, theirs.dump(), field, ours));
     }
   }
-  /// A text, where the config has one: of those that we compute.
+  /// Compares a text, where the config has one: it must be one of `ours`.
   void text(std::string_view name, std::initializer_list<std::string_view> ours) {
     const Json& theirs = field_of(config_, name);
     if (!theirs.is_string() || std::ranges::find(ours, theirs.get<std::string>()) != ours.end()) return;

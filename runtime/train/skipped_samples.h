@@ -34,7 +34,7 @@ class SkippedSamples {
   std::uint64_t of_run_ = 0;
 };
 
-/// Names the samples that could not be read in rank 0's log, each once, whichever ranks met it, and how often.
+/// Names unreadable samples in rank 0's log: each sample once, however often it was met and on whichever ranks.
 class SkippedNames {
  public:
   /// Names the samples that this rank has met since the last call. A collective.

@@ -28,7 +28,7 @@ class Task {
   bool classifies() const { return input_.classes > 0; }
   /// Whether targets are numbers in [0, 1] of which the model gives the logits.
   bool learns_masks() const;
-  /// Whether the loss of classes is what the targets' likelihood alone makes it: no smoothing, no weights.
+  /// Whether a loss of classes is the plain negative log-likelihood: no smoothing, no weights, no registered loss.
   bool learns_likelihood() const { return learns_likelihood_; }
   /// How many targets of a sample count.
   std::int64_t targets_per_sample() const { return targets_; }

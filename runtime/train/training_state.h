@@ -28,8 +28,8 @@ inline step::Weights weights_of(bool raw) { return raw ? step::Weights::kRaw : s
 void require_resumable(const checkpoint::Checkpoint& saved, const job::Job& job, const std::string& optimizer);
 
 /// Runs `restore`, which brings a checkpoint back. Where that throws UsageError and another job has written the
-/// checkpoint, under another name or with another kind of model, this throws one that says so instead: what else does
-/// not fit follows from it.
+/// checkpoint, under another name or with another kind of model, this throws one that says so instead, because the
+/// other job is the cause.
 void restore_for(const job::Job& job, const checkpoint::Checkpoint& saved, const std::function<void()>& restore);
 
 /// The scaler's state to go on with; empty where the checkpoint has none. The scale is the new job's where the old one

@@ -41,7 +41,7 @@ class DeviceWatchdog {
   void add(WatchedWork& work);
   void remove(WatchedWork& work);
 
-  /// Ends all groups of the process. Waits for their devices throw this exception from now on; the first one stays.
+  /// Ends all groups of the process. From now on every wait for their devices throws `failure`; a later one is ignored.
   void fail(std::exception_ptr failure);
   bool failed() const { return failed_; }
   /// Throws what fail() was given.

@@ -12,15 +12,15 @@ class WatchedWork {
  public:
   virtual ~WatchedWork() = default;
   virtual Device device() const = 0;
-  /// Finds out what the device has done so far. May block: a driver lets no thread ask while another one waits for the
-  /// device inside it, as in cudaFree.
+  /// Finds out what the device has done so far. May block: while one thread waits for the device inside the driver, as
+  /// in cudaFree, the driver answers no other thread.
   virtual void look() = 0;
-  /// Throws PeerError where the communicator has failed, or what is on its way waits for a rank that does not come, as
-  /// far as look() has found out, however long it takes. Beside look(), and without a call of the device's driver.
+  /// Throws PeerError where the communicator has failed or its work waits for a rank that does not come. Goes by what
+  /// look() has found out, however long look() takes. May run beside look(); never calls the device's driver.
   virtual void inspect() = 0;
-  /// Breaks off what is on its way and gives the communicator back. What is returned keeps what it needs, and does
-  /// nothing where the communicator is gone. The call may block: until the others that the watchdog breaks off have
-  /// been called too, whose kernels may stand before its own, and until no graph refers to the communicator.
+  /// Returns a function that aborts the work on its way and frees the communicator. The function owns what it needs,
+  /// and does nothing where the communicator is gone. It may block: until the watchdog has called its other aborts too,
+  /// whose kernels may stand before this one's, and until no graph refers to the communicator.
   virtual std::function<void()> abort() = 0;
 };
 

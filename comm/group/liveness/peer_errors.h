@@ -22,7 +22,7 @@ PeerError absent(const std::string& what, const std::string& names, PeerState st
 PeerError late(const std::string& what, const std::string& names, std::chrono::milliseconds timeout);
 /// For a rank whose order of calls is lost since an earlier error.
 PeerError out_of_order(const std::string& what, int rank);
-/// For ranks of which `operations[i]` is that of `ranks[i]`, and that do not all mean the same.
+/// For ranks that do not all mean the same collective; `operations[i]` is that of `ranks[i]`.
 PeerError disagreement(std::span<const Operation> operations, std::span<const int> ranks, const std::string& channel);
 
 }  // namespace lockstep::comm

@@ -41,7 +41,7 @@ class Peers {
   void require_working(const std::string& what) const;
   /// Throws PeerError when one of `ranks`, which `what` waits for, will never arrive.
   void require_alive(std::span<const int> ranks, const std::string& what);
-  /// Throws PeerError that lists who calls what unless the ranks, `operations[i]` being that of `ranks[i]`, agree.
+  /// Throws PeerError that lists each rank's call where the ranks disagree; `operations[i]` is that of `ranks[i]`.
   void require_agreement(std::span<const Operation> operations, std::span<const int> ranks, const std::string& channel);
   /// fail(), then throws the error.
   [[noreturn]] void lose(const PeerError& error);

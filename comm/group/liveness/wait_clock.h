@@ -6,11 +6,11 @@
 
 namespace lockstep::comm {
 
-/// How long a process, which has one, and each of its threads have waited for other ranks. Thread-safe.
+/// How long the process and each of its threads have waited for other ranks. A process has one clock. Thread-safe.
 class WaitClock {
  public:
-  /// While it lives, the calling thread waits for others of this process, and so for other ranks where one of them
-  /// does.
+  /// While it lives, the calling thread waits for other threads of this process: its wait counts as one for other ranks
+  /// as long as any thread of the process waits for them.
   class Join {
    public:
     explicit Join(const WaitClock& clock) : clock_(clock), mine_(of_this_thread_), total_(clock.total()) {}

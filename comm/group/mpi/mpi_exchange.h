@@ -9,7 +9,7 @@ namespace lockstep::comm::exchange {
 // Collectives between the ranks of an MPI group that have met for `operation`. Element order and arithmetic are those
 // of one kernels::rank_reduce over all ranks' data, so the bits are the same as in shared memory.
 
-/// data = reduction of the ranks' data, in place, in the dtype on the wire.
+/// data = reduction of the ranks' data, in place; the data travels in its own dtype.
 void all_reduce(MpiComm& group, const Operation& operation, const Reduction& reduction, std::byte* data,
                 std::int64_t count);
 /// out = this rank's `count` elements of the reduction of the ranks' in, size() * count elements each.

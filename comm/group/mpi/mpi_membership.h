@@ -24,8 +24,8 @@ class MpiMembership final : public Membership {
   void fail() override { peers_.fail(); }
   void abort(int exit_code) override;
 
-  /// All ranks. Their communicator is the one on which this rank takes leave: one that leaves while others work is
-  /// found out.
+  /// All ranks. Each rank announces its end on their communicator, so the others find out a rank that ends while they
+  /// still work.
   const Group& world() const { return world_; }
   MPI_Comm world_comm() const { return comms_.front(); }
   std::chrono::milliseconds timeout() const { return timeout_; }

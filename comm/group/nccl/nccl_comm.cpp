@@ -142,7 +142,7 @@ void NcclComm::run(const Operation& operation, std::int64_t number, const Call& 
   settle(operation, number, result);
 }
 
-/// A nonblocking call goes on in a thread of NCCL's, for microseconds; the first ones between two ranks connect them.
+/// Waits until NCCL's own thread has finished the call: microseconds, longer where it first connects two ranks.
 void NcclComm::settle(const Operation& operation, std::int64_t number, ncclResult_t result) {
   const auto began = Clock::now();
   auto inspected = began;

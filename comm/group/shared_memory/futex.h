@@ -7,7 +7,7 @@
 
 namespace lockstep::comm {
 
-/// A counter in memory that several processes share; waiting for it to change sleeps in the kernel.
+/// A word in memory that several processes share; futex_wait() sleeps in the kernel until it changes.
 using SharedWord = std::atomic<std::uint32_t>;
 static_assert(SharedWord::is_always_lock_free);
 

@@ -17,7 +17,7 @@ inline constexpr std::size_t kStagingBytes = 64 * 1024;
 /// Where the ranks of a node meet, in shared memory. A meeting is a barrier at which each rank tells the others what it
 /// is about to do and may show them up to kStagingBytes of data.
 ///
-/// Everything a rank shows has two slots, used in turn. That makes one barrier a meeting enough: a rank can only fill a
+/// Everything a rank shows has two slots, used in turn, so one barrier per meeting is enough: a rank can only fill a
 /// slot again at the meeting after next, and nobody arrives at the next one while still reading.
 class SharedMeeting {
  public:

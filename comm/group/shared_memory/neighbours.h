@@ -18,8 +18,8 @@ class Neighbours {
 
   const Seating& seating() const { return seating_; }
 
-  /// A window of the ranks of `group` in this node; null, on all ranks of the group alike, where there can be none,
-  /// which rank 0 logs once. A collective of the group.
+  /// A window of the ranks of `group` in this node; null, on all ranks of the group alike, where there can be none. A
+  /// failed allocation is logged once, by world rank 0. A collective of the group.
   std::shared_ptr<SharedWindow> share(Transport& group, const Topology& topology, std::size_t bytes);
   SharedWindows& windows() { return *windows_; }
 

@@ -38,7 +38,7 @@ void remove_abandoned() {
   for (const auto& entry : std::filesystem::directory_iterator(kFolder, ignored)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(kPrefix) || !entry.is_regular_file(ignored)) continue;
-    // The maker of one that is new is about to lock it.
+    // A recent .new file is not abandoned: its maker has yet to lock it.
     std::error_code unknown;
     const auto age = std::filesystem::file_time_type::clock::now() - entry.last_write_time(unknown);
     if (name.ends_with(".new") && (unknown || age < kSettled)) continue;

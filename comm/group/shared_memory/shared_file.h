@@ -42,7 +42,7 @@ class SharedFile {
   Descriptor file_;  // name_.descriptor
 };
 
-/// A file that some process of this machine has made, in this process's memory.
+/// The mapping, in this process, of a file that some process of this machine has made.
 class Mapping {
  public:
   Mapping() = default;

@@ -62,7 +62,7 @@ class SharedMemoryTransport final : public Transport {
   /// Reduces `parts`, each rank its slice, for all ranks of all nodes; ends with a meeting.
   void reduce_slices(const Operation& mine, std::span<const Operation> operations, const std::vector<std::byte*>& parts,
                      std::int64_t count);
-  /// Reduces what is staged into `data`.
+  /// Reduces what the ranks have staged; the result goes to `data`.
   void reduce_staged(const Operation& mine, std::span<const Operation> operations, std::byte* data, std::int64_t count);
 
   std::shared_ptr<Transport> below_;

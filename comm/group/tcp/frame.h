@@ -73,7 +73,7 @@ PeerError decode_error(const Payload& payload);
 /// Puts the bytes of a connection together to frames.
 class FrameReader {
  public:
-  /// The next frame that has come whole; none yet, or, with closed(), none any more.
+  /// The next complete frame; none where it has not come yet or, once closed(), where no more can come.
   std::optional<Frame> next(const Socket& socket);
   /// Whether the connection is gone, or carries what is no frame.
   bool closed() const { return closed_; }

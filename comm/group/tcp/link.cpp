@@ -87,7 +87,7 @@ void TcpLink::lose(const PeerError& error) {
 void TcpLink::send(const FrameHeader& header, const void* data, std::size_t bytes, Clock::time_point end) {
   const std::lock_guard lock(sending_);
   if (socket_.send_all(&header, sizeof header, end) && socket_.send_all(data, bytes, end)) return;
-  // Nothing may follow half a frame. What the hub has said, or its silence, says why.
+  // Nothing may follow half a frame. The hub's news, or its silence, tells the caller why the send failed.
   socket_.end_sending();
 }
 

@@ -123,7 +123,7 @@ void TcpMeetings::finish(Channel& channel, std::int32_t id) {
 }
 
 void TcpMeetings::require_alike(const Channel& channel) const {
-  // Only the root's part counts in a broadcast, and a name may differ.
+  // In a broadcast only the root's part counts. The names of a new channel may differ in length.
   const OperationKind kind = channel.operations.front().kind;
   const bool free = kind == OperationKind::kBroadcast || kind == OperationKind::kNewChannel;
   for (std::size_t i = 0; i < channel.ranks.size(); ++i) {

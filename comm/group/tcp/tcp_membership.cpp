@@ -20,7 +20,7 @@ Hello hello_of(const LaunchEnvironment& environment, const TcpRendezvous& where,
   hello.size = environment.size;
   hello.process = getpid();
   hello.job = ShortText::of(options.job);
-  // Ranks of one run by name that have other jobs are told what they differ in once they have met.
+  // In a named run, ranks whose settings differ still meet: a later check then tells them the difference.
   if (!where.named) hello.job_hash = ShortText::of(options.job_hash);
   hello.host = ShortText::of(host_name());
   return hello;

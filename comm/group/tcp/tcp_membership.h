@@ -33,7 +33,7 @@ class TcpMembership final : public Membership {
   void abort(int exit_code) override { link_->abort(exit_code); }
 
  private:
-  /// All ranks do this in the first channel.
+  /// Meets all ranks in the first channel: to join, and to leave.
   void meet(OperationKind kind);
 
   int rank_;

@@ -51,7 +51,7 @@ void cross_entropy(const Tensor& logits, const CrossEntropyTargets& targets, dou
     norms[r] = reference::log_sum_exp(row);
     if (weights.rows[r] == 0) continue;
     double of_row = (1 - smoothing) * weights.classes[target] * (norms[r] - row[target]);
-    // Guarded, so that a logit of -inf in another class costs nothing without smoothing.
+    // Skipped without smoothing: a logit of -inf in another class would add 0 * inf, a NaN.
     if (smoothing > 0) {
       for (std::size_t c = 0; c < row.size(); ++c) {
         of_row += smoothing / static_cast<double>(classes) * weights.classes[c] * (norms[r] - row[c]);

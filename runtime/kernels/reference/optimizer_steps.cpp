@@ -23,7 +23,7 @@ struct Layer {
   const std::vector<double>& grads;  ///< of the slice, unscaled and clipped
   std::vector<double>& weights;      ///< of the slice
 
-  /// The gradient with its weight decay; `coupled`: the rule's own acts on it.
+  /// The gradient plus weight decay: LARC's or LARS's, scaled, where `rate` is set, else the rule's own if `coupled`.
   double gradient(std::size_t at, bool coupled = true) const {
     if (rate != nullptr) {
       return static_cast<double>(rate->rate) * (grads[at] + static_cast<double>(rate->decay) * weights[at]);

@@ -10,7 +10,7 @@ namespace lockstep::kernels::reference {
 
 namespace {
 
-/// Calls part(input element, output element, weight) for every pair of pixels and each of their channels.
+/// Calls part(input element, output element, weight) for each input element that has a weight in an output element.
 template <class Part>
 void for_each_part(const UpsampleGeometry& geometry, const Shape& x, const Shape& y, Part part) {
   const std::array<UpsampleAxis, 3> axes = axes_of(geometry, x, y);

@@ -19,15 +19,15 @@ bool ended(cudaError_t status, const char* what);
 /// Throws EnvironmentError that names the device unless it is there.
 void require(Device device);
 
-/// Gives a thread that has chosen no device that of use_device(), where there is one, before a call that CUDA would
-/// answer with a context on the first one of the machine.
+/// Selects the device of use_device(), where that was called, for a thread that has selected none. Call this before a
+/// CUDA call that would otherwise create a context on the machine's first device.
 void settle_thread() noexcept;
 /// settle_thread() where a device is known, which the thread gets where use_device() was not called. Called before
 /// something of the device is used or destroyed: destructors run on any thread.
 void settle_thread(Device device) noexcept;
 
-/// While it lives, the calling thread's CUDA calls go to this device. A thread that had chosen none stays with it:
-/// CUDA makes a context on the device that it returns to, and that would be the first one of the machine.
+/// While it lives, the calling thread's CUDA calls go to this device. A thread that had selected no device keeps this
+/// one afterwards: selecting CUDA's default again would create a context on the machine's first device.
 class DeviceGuard {
  public:
   explicit DeviceGuard(Device device);

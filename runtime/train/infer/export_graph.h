@@ -20,9 +20,9 @@ struct GraphResult {
 /// Throws UsageError unless the name ends in .onnx.
 void require_graph_format(const std::filesystem::path& path);
 
-/// Writes the inference graph of the job's model with a checkpoint's weights, whole (runtime/onnx/export.h), for
-/// samples as `lockstep infer` predicts them: of the evaluation data where the job has some. Throws UsageError where
-/// the checkpoint is of another model or the graph is too large for one file, StorageError.
+/// Writes, whole or not at all, the inference graph (runtime/onnx/export.h) of the job's model with a checkpoint's
+/// weights. Its input has the shape of a sample of the evaluation data, or of the training data where there is none.
+/// Throws UsageError where the checkpoint is of another model or the graph is too large for one file, StorageError.
 GraphResult export_graph(const job::Job& job, const std::filesystem::path& checkpoint, const std::filesystem::path& out,
                          bool raw_weights = false);
 

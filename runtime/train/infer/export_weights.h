@@ -31,8 +31,8 @@ struct ExportResult {
 /// Throws UsageError unless the name ends in .safetensors.
 void require_export_format(const std::filesystem::path& path);
 
-/// Writes a checkpoint's weights and running statistics as PyTorch's implementation of the model names and lays them
-/// out (model_zoo/exchange.h), whole. Throws UsageError where the checkpoint is of another model, StorageError.
+/// Writes a checkpoint's weights and running statistics, whole or not at all, under the names and in the layouts of
+/// PyTorch's model (model_zoo/exchange.h). Throws UsageError where the checkpoint is of another model, StorageError.
 ExportResult export_weights(const job::Job& job, const ExportOptions& options);
 
 }  // namespace lockstep::train

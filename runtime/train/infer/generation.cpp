@@ -49,7 +49,7 @@ class Writer {
                                       {1, static_cast<std::int64_t>(unseen.size())});
     const Tensor logits = model_zoo::forward(model_, input.to(device_), cache_).to(kCpu);
     const auto all = logits.as<float>();
-    // Without those of tokens that the data does not have.
+    // Leaves out the logits of tokens that the data does not have.
     const auto last = all.last(static_cast<std::size_t>(model_.vocabulary())).first(known_);
     return {last.begin(), last.end()};
   }

@@ -32,10 +32,10 @@ struct GenerateResult {
   double tokens_per_s = 0.0;  ///< of these
 };
 
-/// Goes on with a text as the job's language model would, in float32: `emit` is given the bytes of each token as it is
-/// drawn. What one position costs does not grow with the text: keys and values are kept. A text that outgrows the
-/// model's context goes on from its second half. The same seed gives the same text. One process; throws Error, and
-/// UsageError where the model writes no texts or its tokens have no text.
+/// Continues a text with the job's language model, in float32: `emit` is given the bytes of each token as it is drawn.
+/// Keys and values are kept, so that each further token runs the model on one position. Where the text outgrows the
+/// model's context, the model goes on from its last tokens, half a context of them. The same seed gives the same text.
+/// One process; throws Error, and UsageError where the model writes no texts or its tokens have no text.
 GenerateResult generate(const job::Job& job, const GenerateOptions& options,
                         const std::function<void(std::string_view)>& emit);
 

@@ -50,7 +50,7 @@ void take_record_room(const fs::path& run_dir) noexcept try {
   const CallUnderWay under_way(StorageOperation::kWrite, path);
   if (::posix_fallocate(file.get(), 0, kRoomBytes) != 0) ::unlink(path.c_str());
 } catch (const std::exception&) {
-  // The run needs no room as long as the disk has some.
+  // The run can do without the reserved file as long as the disk has space.
 }
 
 bool write_into_record_room(const fs::path& run_dir, std::string_view summary) noexcept try {

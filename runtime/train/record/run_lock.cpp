@@ -61,7 +61,7 @@ void make_run_directory(const std::filesystem::path& path) {
     });
   } catch (const FileError& error) {
     if (error.transient()) throw;
-    // Opening the lock says why. A directory that may not be read above this one is somebody else's to sync.
+    // Opening the lock says why there is no directory. A parent directory that cannot be read is not ours to sync.
   } catch (const std::filesystem::filesystem_error&) {
     // The same.
   }
