@@ -16,8 +16,8 @@ namespace lockstep::comm {
 /// all ranks; after an error it does not wait for them.
 class TcpMembership final : public Membership {
  public:
-  /// Waits for all ranks. Throws PeerError that names those that do not come, EnvironmentError where the environment
-  /// does not say how to find them.
+  /// Waits for all ranks. Throws PeerError that names those that do not come, UsageError for a missing or wrong
+  /// variable of the environment, EnvironmentError where rank 0 cannot listen or refuses.
   TcpMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options);
   ~TcpMembership() override;
   TcpMembership(const TcpMembership&) = delete;
