@@ -24,7 +24,7 @@ struct Checked {
 /// Never throws for what a job says: every error is in the diagnostics, in the order of reading, then of checking.
 Checked check(const std::filesystem::path& file, std::span<const std::string> overrides = {});
 
-/// Checks a text. Messages call it `file`; paths of data are relative to `folder`.
+/// Checks a text. Messages call it `file`; relative paths of data and of init_from start at `folder`.
 Checked check_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,
                    const std::filesystem::path& folder);
 

@@ -38,7 +38,7 @@ std::string enum_name_in(const google::protobuf::Message& message, const google:
 const google::protobuf::Message& message_in(const google::protobuf::Message& message,
                                             const google::protobuf::FieldDescriptor& field, int index);
 
-/// The shape that a list of extents says; none where it is empty, or no shape can have them.
+/// The shape with a list's extents; none where the list is empty or no shape can have such extents.
 std::optional<Shape> extents_in(const google::protobuf::Message& message,
                                 const google::protobuf::FieldDescriptor& field);
 /// Says why a list of extents is no shape at all; empty where it is one, or has none.

@@ -28,7 +28,7 @@ std::vector<PathField> path_fields() {
   return fields;
 }
 
-/// Counts relative paths from `folder`.
+/// Makes the paths in these fields absolute. Relative ones start at `folder`.
 void make_absolute(google::protobuf::Message& message, const std::vector<PathField>& fields,
                    const std::filesystem::path& folder);
 /// Makes one path absolute. An empty path stays empty.

@@ -21,7 +21,7 @@ std::string read_scalar(TextTokens& tokens, google::protobuf::Message& message,
 std::string set_text(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
                      const std::string& text);
 
-/// Whether a job that is saved in binary form could be read again, and a path used by the system's calls.
+/// Whether a text is UTF-8 without control characters other than tabs, fit for a binary job and for a path.
 bool is_clean_utf8(std::string_view text);
 
 /// The names an enum field may take in a job, the unset value left out.

@@ -14,7 +14,7 @@ struct Embedding {
   /// This family's functions of the backend for tensors on `device`.
   static const Embedding& on(Device device);
 
-  /// y [indices..., width] = weight[indices], of weight's dtype; zeros where the index is `skipped` (none is -1).
+  /// y [indices..., width] = weight[indices], of weight's dtype; zeros where the index is `skipped`; -1 skips none.
   void (*embedding)(const Tensor& weight, const Tensor& indices, std::int64_t skipped, const Tensor& y);
   /// dweight [rows, width], of any floating dtype, = the sums of the rows of dy with that index, in their order, added
   /// in float32 (float64 for float64 dy) and rounded once; rows without one, and row `skipped`, get zeros. When

@@ -15,8 +15,8 @@ struct Indexing {
 
   /// out [outer, m, inner] = x [outer, n, inner] at (o, indices(o, k, i), i). One dtype, any of them.
   void (*gather)(const Tensor& x, const Tensor& indices, const Tensor& out);
-  /// out [outer, n, inner]: the sum of those elements of x [outer, m, inner] whose index it is, added in ascending k; 0
-  /// where there are none. One floating dtype.
+  /// out [outer, n, inner]: each element is the sum of the elements of x [outer, m, inner] whose index names it, added
+  /// in ascending k; 0 where there are none. One floating dtype.
   void (*scatter_add)(const Tensor& x, const Tensor& indices, const Tensor& out);
 };
 

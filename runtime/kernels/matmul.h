@@ -17,11 +17,11 @@ struct Epilogue {
   Tensor bias;  ///< [n], the operands' dtype; added to every row; may be undefined
   /// out = activation(z) with z = product + bias.
   Activation activation = Activation::kNone;
-  /// out's shape and dtype: receives z, for the derivative of an activation that does not follow from its output. May
-  /// be undefined; only beside an activation.
+  /// Receives z, in out's shape and dtype, for an activation whose derivative does not follow from its output. May be
+  /// undefined; allowed only with an activation.
   Tensor preactivation;
 
-  /// out = product * derivative'(derivative_at): what reaches the layer before, times its activation's derivative.
+  /// out = product * derivative'(derivative_at): the gradient of a layer's output, times its activation's derivative.
   Activation derivative = Activation::kNone;
   /// out's shape and dtype: that layer's z, or its output where the derivative follows from that.
   Tensor derivative_at;

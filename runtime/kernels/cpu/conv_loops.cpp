@@ -14,7 +14,7 @@ using Extents = Window::Extents;
 
 const float* numbers_of(const Tensor& tensor) { return static_cast<const float*>(tensor.data()); }
 
-/// A convolution's numbers, with channels in groups.
+/// A convolution's extents. Channels are those of one group.
 struct ConvExtents {
   Window window;
   std::int64_t groups;

@@ -7,9 +7,9 @@
 #include "runtime/kernels/geometry/spatial.h"
 #include "runtime/tensor/tensor.h"
 
-// The three passes of a convolution in dtypes that oneDNN has primitives for. Tensors are
-// plain channels last, and brought into the layout that a primitive chose, and out of it, at every call: weights, which
-// are small beside the activations, and for some algorithms activations too.
+// The three passes of a convolution in dtypes that oneDNN has primitives for. Tensors are plain channels last. Every
+// call reorders weights, and for some algorithms activations too, to and from the layout that a primitive chose.
+// Weights are small beside the activations.
 
 namespace lockstep::kernels::cpu {
 

@@ -8,7 +8,7 @@
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/geometry/operand_checks.h"
 
-// A few numbers each, on the calling thread.
+// Each kernel handles only a few numbers, so it runs on the calling thread.
 
 namespace lockstep::kernels::cpu {
 

@@ -23,7 +23,7 @@ using checks::Middle;
 /// the number of threads. A loop reduces a piece to a row of partial results: a line where inner is 1, else columns.
 struct Cut {
   explicit Cut(const Middle& x) : extents(x), tiles((x.inner + kMostColumns - 1) / kMostColumns) {
-    // Few results of many elements: the middle is cut too, into work for as many threads as there may be.
+    // Where few results have many elements each, the middle is cut too, into work for up to kMostItems threads.
     constexpr std::int64_t kMostItems = 64;
     constexpr std::int64_t kItem = 65536;
     const std::int64_t wanted = std::clamp<std::int64_t>(x.outer * x.n * x.inner / kItem, 1, kMostItems);

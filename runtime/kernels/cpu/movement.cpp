@@ -84,7 +84,7 @@ void copy_as(CopyPlan plan, const T* in, T* out) {
   const CopyDim line = plan.rank > 0 ? plan.take(plan.rank - 1) : CopyDim{};
   const CopyDim next = plan.rank > 0 ? plan.take(plan.rank - 1) : CopyDim{};
   if (plan.rank == 0 && next.extent == 1) {
-    // One line is work for several threads.
+    // There is one line only: several threads share it.
     return parallel_elements(line.extent, [&](std::int64_t begin, std::int64_t n) {
       copy_elements(in + plan.from + begin * line.from, line.from, out + plan.to + begin * line.to, line.to, n);
     });

@@ -7,8 +7,8 @@
 
 namespace lockstep::kernels::cpu {
 
-/// Rounds numbers to float16 or bfloat16, as Elementwise::cast does: to nearest even, in float16 what is too large to
-/// infinity; NaN stays NaN. On the calling thread alone. `out` has as many elements and may not alias.
+/// Rounds numbers to float16 or bfloat16, as Elementwise::cast does: to nearest, ties to even. A number that is too
+/// large becomes infinity; NaN stays NaN. Runs on the calling thread alone. `out` has as many elements, may not alias.
 void narrow(std::span<const float> numbers, DType dtype, void* out);
 
 }  // namespace lockstep::kernels::cpu

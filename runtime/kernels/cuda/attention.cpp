@@ -46,7 +46,7 @@ bool run_cudnn(const checks::AttentionExtents& extents, const Tensor& q, const T
   return true;
 }
 
-/// The address of the dense tensor's head of this number, counted over all samples.
+/// The address of head number `head` of a dense tensor; heads are counted over all samples.
 std::byte* head_of(const Tensor& tensor, std::int64_t head) {
   const std::int64_t elements = tensor.size(2) * tensor.size(3);
   return static_cast<std::byte*>(tensor.data()) + head * elements * static_cast<std::int64_t>(size_of(tensor.dtype()));

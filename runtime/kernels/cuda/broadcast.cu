@@ -51,8 +51,8 @@ struct Same {
   __device__ float operator()(float x) const { return x; }
 };
 
-/// b is one row: a thread's column moves by the same distance each time, so there is one division a thread. Two
-/// accesses of sizeof(T) an element; b stays in the cache.
+/// b is one row: a thread's column moves by the same distance each time, so a thread divides only before its loop. It
+/// reads sizeof(T) and writes sizeof(Out) bytes an element; b stays in the cache.
 template <int W, class Out, class T, class F>
 __global__ void __launch_bounds__(kThreads)
     map_channels_kernel(std::int64_t groups, std::int64_t groups_of_row, Out* out, F f, const T* a, const T* b) {

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kThreads)
     const T* const from = logits + row * channels;
     const std::int64_t n = live ? channels : 0;
     const bool leads = live && team.rank() == 0;
-    // Read first, so that it is there when the sums are. A target that is no class makes the loss NaN.
+    // The target's logit is read first, to be there when the sums are. A target that is no class makes the loss NaN.
     float of_target = NAN;
     if (leads) {
       const std::int64_t target = targets.classes[row];
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kThreads)
   total.add(sum);
 }
 
-/// Moves the bytes of all three types an element.
+/// Moves sizeof(X) + sizeof(Y) + sizeof(Out) bytes an element.
 template <class X, class Y, class Out, int W, class Slope>
 __global__ void __launch_bounds__(kThreads) pair_gradients(Slope slope, const X* x, const Y* target, const float* dloss,
                                                            double weight, Out* gradient, std::int64_t n) {

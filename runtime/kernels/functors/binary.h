@@ -12,9 +12,9 @@
 #include "runtime/kernels/functors/arctangent.h"
 #include "runtime/kernels/functors/power.h"
 
-// The functions of two and of three numbers that kernels apply to every group of elements, one struct each: value() of
-// floats, free of branches and calls, for loops and kernels, and of doubles, for float64 and as the oracle of the
-// others. `Binaries` and `Ternaries` at the end list them. Every device has one loop over each list.
+// The functions of two and of three numbers that kernels apply element by element, one struct each. value() of floats,
+// for loops and kernels, is free of branches and calls. value() of doubles is for float64, and the float one's oracle.
+// `Binaries` and `Ternaries` at the end list them. Every device has one loop over each list.
 
 namespace lockstep::kernels {
 

@@ -114,7 +114,7 @@ LOCKSTEP_HOST_DEVICE inline StepVerdict count_ballot(const float* ballot, std::i
   return verdict_of(ballot, parameters, slot, world_size);
 }
 
-/// The vote of a rank that is alone on parameter `i`; `local` may be null.
+/// The vote on parameter `i` of the only rank of a world of one; `local` may be null.
 LOCKSTEP_HOST_DEVICE inline Vote vote_alone(const float* reduced, const float* local, std::int64_t i) {
   return vote(reduced[i], local != nullptr ? local + i : nullptr, 0, 1);
 }

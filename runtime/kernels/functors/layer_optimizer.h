@@ -88,8 +88,8 @@ struct Lamb {
   }
 };
 
-/// NovoGrad's second moment behind a step: `before` is that of the step before, which the parameter's first one does
-/// not read; `square` that of the unscaled and clipped gradient's norm.
+/// NovoGrad's running norm after a step. `before` is the norm before the step, which a parameter's first step does not
+/// read. `square` is the square of the norm of the unscaled and clipped gradient.
 LOCKSTEP_HOST_DEVICE inline float novograd_norm(const NovogradRule& rule, const StepScalars& scalars,
                                                 const ArenaSegment& segment, float before, double square) {
   double kept = before;

@@ -55,7 +55,7 @@ namespace lockstep::kernels {
   const bool is_odd = is_integer && std::trunc(0.5f * b) * 2.0f != b;
   const float signed_power = is_odd ? std::copysign(positive, a) : positive;
   const float real = a < 0.0f && a > -INFINITY && !is_integer ? NAN : signed_power;
-  // Whatever else stands there, NaN included; and (-1)^inf is 1.
+  // a^0 and 1^b are 1 for every a and b, NaN included; (-1)^inf and (-1)^-inf are 1 too.
   const bool is_one = b == 0.0f || a == 1.0f || (a == -1.0f && std::fabs(b) == INFINITY);
   return is_one ? 1.0f : real;
 }

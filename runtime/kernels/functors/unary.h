@@ -129,7 +129,7 @@ using Unaries = UnaryList<Identity, Relu, Gelu, GeluTanh, Tanh, Sigmoid, Neg, Ab
                           Log, Log1p, Log2, Log10, Sin, Cos, Tan, Sinh, Cosh, Asin, Acos, Atan, Erf, Erfinv, Silu,
                           LeakyRelu, Elu, Softplus, Clamp, Sign, Floor, Ceil, Round, Trunc>;
 
-/// Whether value() holds for |x| <= kLimit alone.
+/// Whether value() and backward() hold for |x| <= kLimit alone: the exact ones take over elsewhere.
 template <class Function>
 concept HasLimit = requires {
   Function::kLimit;

@@ -68,7 +68,7 @@ struct UpsampleAxis {
   }
 
  private:
-  /// The first output pixel for which `holds`, which holds for all behind it; `out` where there is none.
+  /// The first output pixel for which `holds` is true; `out` where there is none. All pixels after it must satisfy it.
   template <class Holds>
   LOCKSTEP_HOST_DEVICE std::int64_t first_that(Holds holds) const {
     std::int64_t begin = 0;

@@ -9,7 +9,7 @@ namespace lockstep::kernels::checks {
 
 namespace {
 
-/// `y` has x's shape, and its dtype or float32.
+/// Requires that `y` has x's shape, and x's dtype or a wider one up to float32.
 void like_or_wider(const Check& check, const Tensor& x, std::string_view name, const Tensor& y) {
   check.shape(name, y, x.shape());
   if (y.dtype() != DType::kFloat32 || x.dtype() == DType::kFloat64) check.dtype(name, y, x.dtype());

@@ -21,7 +21,7 @@ void require_spatial(const std::string& operation, const Shape& x, int spatial_r
   }
 }
 
-/// The window in words.
+/// Throws ShapeError for values that no window can have. Returns the window in words.
 std::string require_window(std::int64_t kernel, std::int64_t stride, std::int64_t padding, std::int64_t dilation) {
   const std::string window = "kernel " + std::to_string(kernel) + ", stride " + std::to_string(stride) + ", padding " +
                              std::to_string(padding) + ", dilation " + std::to_string(dilation);

@@ -19,7 +19,7 @@ struct ConvGeometry {
   friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 };
 
-/// floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1; throws ShapeError when that is not positive.
+/// floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1; throws ShapeError if it or an argument is invalid.
 std::int64_t output_extent(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                            std::int64_t dilation);
 /// [N, spatial..., C] convolved with [O, kernel..., C / groups] gives [N, spatial'..., O]. Throws ShapeError.
@@ -62,8 +62,8 @@ struct UpsampleGeometry {
   friend bool operator==(const UpsampleGeometry&, const UpsampleGeometry&) = default;
 };
 
-/// x [N, spatial..., C] -> [N, spatial'..., C] with the extents input extent * scale_factor, rounded down. Throws
-/// ShapeError for another rank and for a scale factor that leaves an extent empty.
+/// x [N, spatial..., C] gives [N, spatial'..., C], where spatial' = floor(spatial * scale_factor). Throws ShapeError
+/// for another rank, and for a scale factor that makes an extent 0 or 2^31 and more.
 Shape upsample_output_shape(const Shape& x, const UpsampleGeometry& geometry);
 
 }  // namespace lockstep::kernels

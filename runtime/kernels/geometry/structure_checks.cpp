@@ -118,7 +118,7 @@ Picking picking(std::string_view operation, const Tensor& whole, const Tensor& i
 }
 
 std::int64_t first_outside(std::span<const std::int64_t> indices, std::int64_t n) {
-  // An index is outside where it or last - index is negative: a loop of vector instructions that every processor has.
+  // An index is outside where it or last - index is negative. Every processor has vector instructions to find that.
   std::uint64_t signs = 0;
   const auto last = static_cast<std::uint64_t>(n) - 1;
   for (const std::int64_t index : indices) {

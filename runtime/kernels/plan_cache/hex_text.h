@@ -11,7 +11,7 @@ namespace lockstep::kernels {
 /// An opaque structure of a library as a plan's value: two hexadecimal digits a byte, the higher first.
 std::string hex_of(std::span<const std::byte> bytes);
 
-/// Reads what hex_of() wrote for just so many bytes. Returns false, and leaves `bytes` as they are, for any other text.
+/// Reads what hex_of() wrote for bytes.size() bytes. Returns false, and leaves `bytes` as they are, for any other text.
 bool parse_hex(std::string_view text, std::span<std::byte> bytes);
 
 }  // namespace lockstep::kernels

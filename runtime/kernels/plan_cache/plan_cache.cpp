@@ -71,7 +71,7 @@ class TemporaryFile {
     descriptor_ = -1;
     return written && closed;
   }
-  /// Gives it this name too unless there is such a file. errno says why not.
+  /// Links the file to `path` too, unless a file is there. Returns false where it failed; errno says why.
   bool link_to(const std::string& path) const { return ::link(name_.c_str(), path.c_str()) == 0; }
   /// Puts it in the place of whatever is there.
   bool rename_to(const std::string& path) {

@@ -6,11 +6,11 @@
 
 namespace lockstep::kernels {
 
-/// Choices of execution plans that outlive the process: for a key, which names a problem and everything that a choice
-/// depends on, a value, which names the plan. Both are one line of text. A file for each key, so that any number of
-/// processes may read and write at once, over a network file system too: a file appears whole, and the first value kept
-/// for a key stays. Nothing here is an error of the run: what is damaged, foreign or out of reach is as if it were not
-/// there, and a line in the log says so. Thread-safe.
+/// Choices of execution plans that outlive the process. A key names a problem and everything that a choice depends on;
+/// its value names the plan. Both are one line of text. Each key has its own file, so that any number of processes may
+/// read and write at once, over a network file system too: a file appears whole, and the first value kept for a key
+/// stays. No file is an error of the run: one that is damaged, foreign or out of reach counts as missing, and a line in
+/// the log says so. Thread-safe.
 class PlanCache {
  public:
   /// Keeps its files in `folder`, which it makes when there is something to keep; empty: keeps nothing.

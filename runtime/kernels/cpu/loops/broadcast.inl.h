@@ -33,8 +33,8 @@ class BroadcastReader {
     return block;
   }
 
-  /// Where the operand repeats an element over the last dimension and stands at the beginning of a run: those of the
-  /// next `runs` <= kBlock runs, past which it goes; valid until the next call.
+  /// The elements of the next `runs` <= kBlock runs, one each, which it passes; valid until the next call. The operand
+  /// must repeat an element over the last dimension and stand at the beginning of a run.
   [[gnu::noinline]] const float* elements_of_runs(std::int64_t runs) {
     const int before = walk_.rank - 2;
     for (std::int64_t done = 0; done < runs;) {

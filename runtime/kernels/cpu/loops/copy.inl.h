@@ -9,8 +9,8 @@
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 namespace {
 
-/// `n` bytes as pieces of kBytes, several of which are read before they are written; what is left is the last such
-/// piece. At least kBytes.
+/// Copies `n` >= kBytes bytes as pieces of kBytes, several of which are read before they are written. What is left over
+/// is copied by a last piece of kBytes that overlaps the one before.
 template <int kBytes>
 [[gnu::always_inline]] inline void copy_pieces(const std::byte* in, std::byte* out, std::int64_t n) {
   using Piece [[gnu::vector_size(kBytes)]] = std::uint8_t;

@@ -14,8 +14,8 @@ float float_sum_block(std::int64_t n, Term term) {
   return sum;
 }
 
-/// Sum of term(in[i]...). A function of its own: inlined behind a reader, whose float32 is read in place and whose
-/// other dtypes come from a buffer, GCC makes vector code of the latter's loop alone.
+/// Sum of term(in[i]...). Not inlined: behind a Reader, which reads float32 in place and other dtypes from a buffer,
+/// GCC would vectorize the loop over the buffer alone.
 template <class Term, class... In>
 [[gnu::noinline]] float sum_of_terms(std::int64_t n, Term term, const In*... in) {
   float sum = 0;

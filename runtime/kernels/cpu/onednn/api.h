@@ -27,7 +27,7 @@ dnnl::matmul::primitive_desc matmul(const dnnl::memory::desc& left, const dnnl::
                                     const dnnl::memory::desc& bias, const dnnl::memory::desc& result,
                                     const dnnl::primitive_attr& attributes);
 
-/// An instruction set of this processor's, "avx512_core_bf16" for example.
+/// The name of an instruction set, "avx512_core_bf16" for example.
 std::string name_of(dnnl::cpu_isa isa);
 
 }  // namespace lockstep::kernels::cpu::onednn

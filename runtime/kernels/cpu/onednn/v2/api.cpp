@@ -50,7 +50,7 @@ std::string name_of(dnnl::cpu_isa isa) {
       {cpu_isa::avx512_core_amx, "avx512_core_amx"},
   };
   const auto found = names.find(isa);
-  // An update may know more.
+  // A newer oneDNN may have instruction sets that are not listed here.
   return found != names.end() ? found->second : fmt::format("isa 0x{:x}", static_cast<unsigned>(isa));
 }
 

@@ -51,7 +51,7 @@ std::string name_of(dnnl::cpu_isa isa) {
       {cpu_isa::avx512_core_amx_fp16, "avx512_core_amx_fp16"},
   };
   const auto found = names.find(isa);
-  // An update may know more.
+  // A newer oneDNN may have instruction sets that are not listed here.
   return found != names.end() ? found->second : fmt::format("isa 0x{:x}", static_cast<unsigned>(isa));
 }
 
