@@ -21,7 +21,7 @@ struct Square : autograd::Function<Square> {
   }
 };
 
-/// What is said against the gradients of Square; nothing where they are right.
+/// The message of gradcheck on Square; empty where the gradients are right.
 std::string mistake(bool right) try {
   const Tensor x = Tensor::from(std::vector<double>{0.5, -1, 2}, {3});
   x.set_requires_grad(true);
@@ -33,7 +33,7 @@ std::string mistake(bool right) try {
   return error.what();
 }
 
-/// Which operation made the first NaN in the gradient of a distance that is 0.
+/// The message of DetectAnomaly on the gradient of a distance that is 0; empty where it found no NaN.
 std::string first_nan() try {
   const autograd::DetectAnomaly search;
   const Tensor a = Tensor::from(std::vector<float>{1, 2}, {2}), b = Tensor::from(std::vector<float>{1, 2}, {2});

@@ -9,13 +9,13 @@
 
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/assign.h"
 
 namespace lockstep::autograd {
 
 namespace {
 
 thread_local bool is_enabled = false;
+thread_local bool is_within_backward = false;
 
 /// Its own copies are nobody's operations.
 class Unobserved {
@@ -33,10 +33,8 @@ class Unobserved {
 std::int64_t count_nan(const Tensor& tensor) {
   if (!tensor.defined() || !is_floating(tensor.dtype()) || tensor.numel() == 0) return 0;
   const Unobserved unobserved;
-  const Tensor here = tensor.detach().to(kCpu);
-  const Tensor numbers = Tensor::empty(here.shape(), DType::kFloat64);
-  kernels::cast(here, numbers);
-  return std::ranges::count_if(numbers.as<double>(), [](double number) { return std::isnan(number); });
+  const Tensor numbers = tensor.detach().to(kCpu).to(DType::kFloat32);
+  return std::ranges::count_if(numbers.as<float>(), [](float number) { return std::isnan(number); });
 }
 
 std::string share(std::int64_t count, const Tensor& tensor) {
@@ -54,6 +52,9 @@ DetectAnomaly::~DetectAnomaly() {
 
 bool DetectAnomaly::enabled() { return is_enabled; }
 
+DetectAnomaly::WithinBackward::WithinBackward() : outer_(std::exchange(is_within_backward, true)) {}
+DetectAnomaly::WithinBackward::~WithinBackward() { is_within_backward = outer_; }
+
 void DetectAnomaly::search_gradients(std::string_view operation, const std::vector<Tensor>& gradients) {
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const std::int64_t count = count_nan(gradients[i]);
@@ -68,6 +69,7 @@ void DetectAnomaly::search_gradients(std::string_view operation, const std::vect
 void DetectAnomaly::recorded(std::string_view name, const std::vector<Tensor>& results,
                              const std::vector<Tensor>& inputs) {
   if (outer_ != nullptr) outer_->recorded(name, results, inputs);
+  if (is_within_backward) return;
   for (const Tensor& result : results) {
     const std::int64_t count = count_nan(result);
     if (count == 0) continue;

@@ -26,11 +26,32 @@ class [[nodiscard]] DetectAnomaly : private RecordObserver {
   /// Whether one lives on this thread.
   [[nodiscard]] static bool enabled();
 
-  /// Throws NumericsError where one of the gradients, undefined where there is none, that the operation's backward has
-  /// computed of its inputs has a NaN.
-  static void search_gradients(std::string_view operation, const std::vector<Tensor>& gradients);
+  /// The gradients that `backward`, an operation's, returns for its inputs, undefined where there is none. Where one
+  /// lives, throws NumericsError that names the operation if a gradient has a NaN; the operations of which the backward
+  /// is made are not searched.
+  template <class Backward>
+  static std::vector<Tensor> searched(std::string_view operation, Backward&& backward) {
+    if (!enabled()) return backward();
+    const WithinBackward within;
+    std::vector<Tensor> gradients = backward();
+    search_gradients(operation, gradients);
+    return gradients;
+  }
 
  private:
+  /// While it lives, the results of this thread's operations are not searched.
+  class WithinBackward {
+   public:
+    WithinBackward();
+    ~WithinBackward();
+    WithinBackward(const WithinBackward&) = delete;
+    WithinBackward& operator=(const WithinBackward&) = delete;
+
+   private:
+    bool outer_;
+  };
+
+  static void search_gradients(std::string_view operation, const std::vector<Tensor>& gradients);
   void recorded(std::string_view name, const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) override;
   void noted(const Tensor& result, const std::any& options, const std::vector<Tensor>& others) override;
 

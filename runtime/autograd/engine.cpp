@@ -10,6 +10,7 @@
 #include "runtime/autograd/anomaly.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/autograd/gradient_sum.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/scale_mark.h"
 #include "runtime/base/error.h"
@@ -20,45 +21,6 @@
 namespace lockstep::autograd {
 
 namespace {
-
-Tensor add(const Tensor& a, const Tensor& b) {
-  const Tensor sum = Tensor::empty(a.shape(), promote(a.dtype(), b.dtype()), a.device());
-  if (a.dtype() == b.dtype()) {
-    kernels::add(a, b, sum);
-  } else {
-    kernels::cast(a, sum);
-    kernels::accumulate(b, sum);
-  }
-  // The sum is promoted: a gradient goes back in its operand's dtype.
-  record(sum, "accumulate", {a, b}, OnLosses::kAdds, {.recorded = [](const Tensor& grad, const BackwardContext&) {
-           return std::vector<Tensor>{grad, grad};
-         }});
-  return sum;
-}
-
-/// The sum of the gradients that arrive at one tensor. The first one is shared with whoever made it, so only a sum that
-/// was made here may be added to in place.
-struct Pending {
-  Tensor sum;
-  Tensor addend;  ///< the last one, where whoever takes the sum adds it
-  bool owned = false;
-
-  void add(const Tensor& grad, bool recorded) {
-    if (!sum.defined()) {
-      sum = grad;
-    } else if (owned && !recorded) {
-      kernels::accumulate(grad, sum);
-    } else {
-      sum = autograd::add(sum, grad);
-      owned = true;
-    }
-  }
-  /// Leaves the last gradient as the addend.
-  void add_all_but(const Tensor& last) {
-    if (addend.defined()) add(std::exchange(addend, {}), false);
-    sum.defined() ? addend = last : sum = last;
-  }
-};
 
 /// The tensors whose gradients are asked for, with their dtypes. Gradients get these, also where an operation read a
 /// compute copy of another dtype.
@@ -223,12 +185,11 @@ class Pass {
     std::vector<Tensor> grads(node.inputs().size());
     if (arrived != pending_.end()) {
       Arrived here{.addend = std::move(arrived->second.front().addend)};
-      for (Pending& pending : arrived->second) here.gradients.push_back(std::move(pending.sum));
+      for (GradientSum& pending : arrived->second) here.gradients.push_back(std::move(pending.sum));
       pending_.erase(arrived);
       // The operation may take what arrived.
       const std::vector<Tensor> gradients = options_.create_graph ? here.gradients : std::vector<Tensor>();
-      grads = node.backward(here, state_);
-      if (DetectAnomaly::enabled()) DetectAnomaly::search_gradients(node.name(), grads);
+      grads = DetectAnomaly::searched(node.name(), [&] { return node.backward(here, state_); });
       if (options_.create_graph && !node.differentiable()) forbid_second_derivative(node, gradients, grads);
     }
     const std::vector<std::shared_ptr<Meta>>& inputs = node.inputs();
@@ -247,7 +208,7 @@ class Pass {
     }
     if (meta->producer) {
       const std::vector<Node::Result>& results = meta->producer->results();
-      std::vector<Pending>& pending = pending_[meta->producer.get()];
+      std::vector<GradientSum>& pending = pending_[meta->producer.get()];
       pending.resize(results.size());
       const Tensor gradient = cast(grad, results[meta->result].dtype);
       if (meta->producer->adds() && !options_.create_graph) {
@@ -272,7 +233,7 @@ class Pass {
       return;
     }
     // The sum is a tensor of its own: the gradient may be shared with other branches of the graph.
-    leaf.grad = leaf.grad.defined() ? add(leaf.grad, grad) : options_.create_graph ? grad : copy(grad);
+    leaf.grad = leaf.grad.defined() ? sum_of_gradients(leaf.grad, grad) : options_.create_graph ? grad : copy(grad);
   }
 
   static Tensor copy(const Tensor& tensor) {
@@ -324,8 +285,8 @@ class Pass {
   PassState state_;
   std::vector<std::shared_ptr<Node>> order_;
   std::unordered_map<Meta*, int> leaf_uses_;
-  std::unordered_map<const Node*, std::vector<Pending>> pending_;  ///< a sum a result
-  std::unordered_map<const Meta*, Pending> results_;
+  std::unordered_map<const Node*, std::vector<GradientSum>> pending_;  ///< a sum a result
+  std::unordered_map<const Meta*, GradientSum> results_;
   std::vector<std::shared_ptr<PassGuard>> entered_;  ///< once for each leaf
 };
 

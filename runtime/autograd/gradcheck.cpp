@@ -37,10 +37,14 @@ Tensor leaf_of(const Values& values, const Tensor& like) {
   return leaf;
 }
 
+/// Whether an output may have no graph. Its gradients are then 0, and the differences have to be as well.
+enum class Constants : std::uint8_t { kRefused, kTaken };
+
 class Check {
  public:
-  Check(const Computation& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options)
-      : function_(function), inputs_(inputs), options_(options) {
+  Check(const Computation& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options,
+        Constants constants)
+      : function_(function), inputs_(inputs), options_(options), constants_(constants) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].requires_grad()) continue;
       if (inputs[i].dtype() != DType::kFloat64) {
@@ -54,16 +58,11 @@ class Check {
   }
 
   void run() {
-    const std::vector<Tensor> outputs = function_(inputs_);
-    for (std::size_t o = 0; o < outputs.size(); ++o) {
-      if (!outputs[o].requires_grad()) {
-        throw UsageError(fmt::format("gradcheck: output {} depends on no input that requires a gradient", o));
-      }
-      values_.push_back(values_of(outputs[o]));
-    }
-    if (results_of(inputs_) != values_)
+    compute_gradients();
+    if (results_of(inputs_) != values_) {
       throw UsageError("gradcheck: the function gives other numbers when called again");
-    for (const std::size_t i : checked_) compare(i, gradients_by(i, outputs));
+    }
+    for (std::size_t c = 0; c < checked_.size(); ++c) compare(c);
   }
 
  private:
@@ -73,24 +72,40 @@ class Check {
     return values;
   }
 
-  /// Of each element of each output the gradient by input `i`.
-  std::vector<std::vector<Values>> gradients_by(std::size_t i, const std::vector<Tensor>& outputs) const {
-    std::vector<std::vector<Values>> gradients(outputs.size());
-    const Values none(static_cast<std::size_t>(inputs_[i].numel()));
+  void compute_gradients() {
+    std::vector<Tensor> by;
+    for (const std::size_t i : checked_) by.push_back(inputs_[i]);
+    const std::vector<Tensor> outputs = function_(inputs_);
     for (std::size_t o = 0; o < outputs.size(); ++o) {
-      for (std::size_t at = 0; at < values_[o].size(); ++at) {
-        Values one(values_[o].size());
-        one[at] = 1;
-        const Tensor seed = leaf_of(one, outputs[o]).detach();
-        const Tensor gradient =
-            grad(outputs[o], {inputs_[i]}, seed, {.retain_graph = true, .allow_unused = true}).front();
-        gradients[o].push_back(gradient.defined() ? values_of(gradient) : none);
-      }
+      values_.push_back(values_of(outputs[o]));
+      gradients_.emplace_back();
+      for (std::size_t at = 0; at < values_[o].size(); ++at)
+        gradients_[o].push_back(gradients_of(outputs[o], o, at, by));
+    }
+  }
+
+  /// The gradients of element `at` of output number `o`, one for each checked input.
+  std::vector<Values> gradients_of(const Tensor& output, std::size_t o, std::size_t at,
+                                   const std::vector<Tensor>& by) const {
+    std::vector<Tensor> found(by.size());
+    if (output.requires_grad()) {
+      Values one(values_[o].size());
+      one[at] = 1;
+      found = grad(output, by, leaf_of(one, output).detach(), {.retain_graph = true, .allow_unused = true});
+    } else if (constants_ == Constants::kRefused) {
+      throw UsageError(fmt::format("gradcheck: output {} depends on no input that requires a gradient", o));
+    }
+    std::vector<Values> gradients;
+    for (std::size_t i = 0; i < by.size(); ++i) {
+      const Values none(static_cast<std::size_t>(by[i].numel()));
+      gradients.push_back(found[i].defined() ? values_of(found[i]) : none);
     }
     return gradients;
   }
 
-  void compare(std::size_t i, const std::vector<std::vector<Values>>& gradients) const {
+  /// Compares the gradients by the checked input number `c` with differences.
+  void compare(std::size_t c) const {
+    const std::size_t i = checked_[c];
     const Values start = values_of(inputs_[i]);
     for (std::size_t element = 0; element < start.size(); ++element) {
       const auto moved = [&](double by) {
@@ -104,7 +119,7 @@ class Check {
       for (std::size_t o = 0; o < above.size(); ++o) {
         for (std::size_t at = 0; at < above[o].size(); ++at) {
           const double difference = (above[o][at] - below[o][at]) / (2 * options_.step);
-          const double found = gradients[o][at][element];
+          const double found = gradients_[o][at][c][element];
           // Not the other way round: NaN is not within the bounds.
           if (std::abs(found - difference) <= options_.absolute + options_.relative * std::abs(difference)) continue;
           throw NumericsError(fmt::format(
@@ -119,14 +134,16 @@ class Check {
   const Computation& function_;
   std::vector<Tensor> inputs_;  ///< copies of those that require a gradient
   GradcheckOptions options_;
-  std::vector<std::size_t> checked_;
-  std::vector<Values> values_;  ///< of each output
+  Constants constants_;
+  std::vector<std::size_t> checked_;                         ///< the inputs that require a gradient
+  std::vector<Values> values_;                               ///< of each output
+  std::vector<std::vector<std::vector<Values>>> gradients_;  ///< [output][element][checked input]
 };
 
 }  // namespace
 
 void gradcheck(const Computation& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
-  Check(function, inputs, options).run();
+  Check(function, inputs, options, Constants::kRefused).run();
 }
 
 void gradgradcheck(const Computation& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
@@ -143,11 +160,12 @@ void gradgradcheck(const Computation& function, const std::vector<Tensor>& input
     std::vector<Tensor> by;
     std::ranges::copy_if(own, std::back_inserter(by), &Tensor::requires_grad);
     std::vector<Tensor> found = grad(function(own), by, weights, {.create_graph = true, .allow_unused = true});
-    // Those that are constant, or 0, have no graph.
-    std::erase_if(found, [](const Tensor& gradient) { return !gradient.requires_grad(); });
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i].defined()) found[i] = Tensor::zeros(by[i].shape(), by[i].dtype(), by[i].device());
+    }
     return found;
   };
-  gradcheck(gradients, all, options);
+  Check(gradients, all, options, Constants::kTaken).run();
 }
 
 }  // namespace lockstep::autograd

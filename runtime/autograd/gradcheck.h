@@ -26,7 +26,8 @@ struct GradcheckOptions {
 void gradcheck(const Computation& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
 
 /// gradcheck() of the gradients of `function`, by its inputs and by the gradients of its outputs, for which it takes
-/// numbers of its own: whether create_graph gives what can be differentiated again.
+/// numbers of its own: whether create_graph gives what can be differentiated again. A gradient without a graph counts
+/// as a constant, whose differences have to be 0.
 void gradgradcheck(const Computation& function, const std::vector<Tensor>& inputs,
                    const GradcheckOptions& options = {});
 

@@ -16,7 +16,7 @@ enum class Binary : std::uint8_t {
   kMaximum,  ///< NaN where either is NaN
   kMinimum,  ///< NaN where either is NaN
   kPrelu,    ///< a where a > 0, else b * a
-  kAtan2,    ///< the angle of the point (b, a), in (-pi, pi]
+  kAtan2,    ///< the angle of the point (b, a), in [-pi, pi]
   // Comparisons give 1 where they hold, else 0; but for kNotEqual they do not hold where either is NaN.
   kEqual,
   kNotEqual,

@@ -9,7 +9,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/base/error.h"
 #include "runtime/ops/elementwise.h"
-#include "runtime/ops/indexing.h"
+#include "runtime/ops/movement.h"
 #include "runtime/ops/promoted.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
@@ -52,16 +52,14 @@ Tensor pdist(const Tensor& input, double order) {
   require_order("pdist", order);
   const Tensor x = amp::autocast(amp::Op::kPdist, input);
   if (x.shape().rank() != 2) throw ShapeError("pdist of " + describe(x) + ": expected [n, d]");
-  std::vector<std::int64_t> upper, lower;
-  for (std::int64_t i = 0; i < x.size(0); ++i) {
-    for (std::int64_t j = i + 1; j < x.size(0); ++j) upper.push_back(i), lower.push_back(j);
-  }
-  const auto rows = [&](const std::vector<std::int64_t>& numbers) {
-    const Tensor indices = Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())});
-    return index_select(x, 0, indices.to(x.device()));
-  };
   const WithoutAutocast as_it_is;
-  return norm_of_difference(rows(upper), rows(lower), order, -1);
+  const DType wide = wide_of(x.dtype());
+  const Tensor rows = autograd::cast(x, wide);
+  std::vector<Tensor> differences{rows.rows(0, 0)};
+  for (std::int64_t i = 0; i + 1 < x.size(0); ++i) {
+    differences.push_back(sub(rows.rows(i, i + 1), rows.rows(i + 1, x.size(0))));
+  }
+  return autograd::cast(vector_norm(cat(differences, 0), order, -1), x.dtype());
 }
 
 }  // namespace lockstep::ops

@@ -278,7 +278,9 @@ Tensor atan2(const Tensor& first, const Tensor& second) {
                                  const Tensor up = operand(y, grad, context);
                                  const Tensor across = operand(x, grad, context);
                                  const Tensor square = add(mul(up, up), mul(across, across));
-                                 return mul(grad, div(i == 0 ? across : neg(up), square));
+                                 const Tensor none = eq(square.detach(), 0);
+                                 const Tensor slope = div(i == 0 ? across : neg(up), where(none, 1, square));
+                                 return mul(grad, where(none, 0, slope));
                                }));
   return out;
 }

@@ -29,7 +29,7 @@ namespace lockstep::ops {
 [[nodiscard]] Tensor pow(const Tensor& a, double b);
 [[nodiscard]] Tensor pow(double a, const Tensor& b);
 
-/// The angle of the point (x, y) to the positive x axis, in (-pi, pi]. At (0, 0) the gradients are NaN, as PyTorch's.
+/// The angle of the point (x, y) to the positive x axis, in [-pi, pi]. At (0, 0) the gradients are 0, as PyTorch's.
 [[nodiscard]] Tensor atan2(const Tensor& y, const Tensor& x);
 
 /// The larger and the smaller of two elements; NaN where either is NaN. Equal ones share the gradient evenly.

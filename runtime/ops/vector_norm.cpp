@@ -28,7 +28,7 @@ using kernels::Term;
 
 namespace {
 
-/// -1, 0 or 1; NaN of NaN. A constant.
+/// -1, 0 or 1, a constant. Unlike sign() NaN for NaN: a GradScaler must see it in the gradient.
 Tensor sign_of(const Tensor& x) {
   const Tensor at = x.detach();
   return where(gt(at, 0), 1, where(lt(at, 0), -1, at));
@@ -79,9 +79,18 @@ struct Measured {
   }
 };
 
-/// Sums of any power, in steps.
-Tensor sum_of_powers(const Tensor& x, double order, const Dims& dims) {
-  return pow(sum(pow(abs(x), order), dims, {.keepdim = true}), 1 / order);
+/// x^exponent for x >= 0 and an exponent > 0. Below 1 it has an infinite slope at 0, which becomes 0, as PyTorch's
+/// norms have it.
+Tensor power_with_slope(const Tensor& x, double exponent) {
+  if (exponent >= 1) return pow(x, exponent);
+  const Tensor none = eq(x.detach(), 0);
+  return where(none, 0, pow(where(none, 1, x), exponent));
+}
+
+/// The root of the sum of powers, in steps.
+Tensor root_of_powers(const Tensor& x, double order, const Dims& dims) {
+  if (order < 0) return pow(sum(pow(abs(x), order), dims, {.keepdim = true}), 1 / order);
+  return power_with_slope(sum(power_with_slope(abs(x), order), dims, {.keepdim = true}), 1 / order);
 }
 
 Tensor vector_norm_of(amp::Op op, const Measured& measured, double order, const DimSet& set, const Dims& dims) {
@@ -93,7 +102,7 @@ Tensor vector_norm_of(amp::Op op, const Measured& measured, double order, const 
   const Tensor wide = autograd::cast(x, wide_of(dtype));
   if (order == 0)
     return autograd::cast(sum(where(ne(wide.detach(), 0), 1, zeros_like(wide)), dims, {.keepdim = true}), dtype);
-  return autograd::cast(sum_of_powers(wide, order, dims), dtype);
+  return autograd::cast(root_of_powers(wide, order, dims), dtype);
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ struct NormOptions {
 };
 
 /// (sum |x|^order)^(1 / order) over the dimensions; an empty list names all. Order infinity is the largest |x|,
-/// -infinity the smallest, 0 the number of elements other than 0, which has no gradient. The gradient of order 2 at 0
-/// is 0.
+/// -infinity the smallest, 0 the number of elements other than 0, which has no gradient. Where all x are 0 the
+/// gradient of a positive order is 0.
 [[nodiscard]] Tensor vector_norm(const Tensor& x, double order = 2, const Dims& dims = {},
                                  const NormOptions& options = {});
 

@@ -25,7 +25,7 @@ namespace lockstep::kernels {
   return t + t * (z * p);
 }
 
-/// The angle of the point (x, y) to the positive x axis, in (-pi, pi], with the limits of C's atan2(). Free of branches
+/// The angle of the point (x, y) to the positive x axis, in [-pi, pi], with the limits of C's atan2(). Free of branches
 /// and calls.
 [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float angle_of(float y, float x) {
   const float across = std::fabs(x), up = std::fabs(y);

@@ -18,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// What is said of the NaN that `work` meets; nothing where it meets none.
+/// The message of the error that `work` throws for NaN; empty where it throws none.
 std::string found_by(const std::function<void()>& work) {
   try {
     const DetectAnomaly search;
@@ -52,6 +52,16 @@ TEST(DetectAnomaly, NamesTheOperationWhoseBackwardMakesTheFirstNaN) {
   const std::string found = found_by([&] { ops::sum(ops::mul(ops::sqrt(ops::scale(x, 1)), 0)).backward(); });
   EXPECT_THAT(found, AllOf(HasSubstr("the backward of 'sqrt' made the first NaN"), HasSubstr("1 of 2 elements"),
                            HasSubstr("input 0")));
+}
+
+// A power's backward is made of products, of which the first has the NaN.
+TEST(DetectAnomaly, NamesTheOperationWhoseBackwardIsMadeOfOthers) {
+  const Tensor x = floats({0, 4});
+  const auto loss = [&] { return ops::sum(ops::mul(ops::pow(x, 0.5), 0)); };
+  EXPECT_THAT(found_by([&] { loss().backward(); }), HasSubstr("the backward of 'pow' made the first NaN"));
+  EXPECT_THAT(found_by([&] { static_cast<void>(grad(loss(), {x}, {}, {.create_graph = true})); }),
+              HasSubstr("the backward of 'pow' made the first NaN"));
+  EXPECT_THAT(found_by([&] { ops::sqrt(floats({-1})); }), HasSubstr("'sqrt' made the first NaN"));
 }
 
 TEST(DetectAnomaly, LeavesInfinitiesAndIntegersAlone) {

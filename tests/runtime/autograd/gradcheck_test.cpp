@@ -82,6 +82,30 @@ TEST(Gradcheck, FindsAGradientThatIsMissing) {
   EXPECT_THAT(refusal([&] { gradcheck(function, {a, b}); }), HasSubstr("by element 0 of input 1 is 0"));
 }
 
+/// x^2, which says that gradients without a graph are constants, and gives one that is none.
+struct Detached : Function<Detached> {
+  static constexpr bool kOnceDifferentiable = false;
+  static Tensor forward(FunctionContext& context, const Tensor& x) {
+    context.save_for_backward({x});
+    return x * x;
+  }
+  static std::vector<Tensor> backward(FunctionContext& context, const std::vector<Tensor>& grads) {
+    return {ops::scale(grads[0].detach() * context.saved_tensors().front().detach(), 2)};
+  }
+};
+
+TEST(Gradgradcheck, FindsAGradientThatIsTakenForAConstant) {
+  const Computation function = [](const Given& in) { return Given{Detached::apply(in[0])}; };
+  const Tensor x = doubles({0.5, 2});
+  gradcheck(function, {x});
+  EXPECT_THAT(refusal([&] { gradgradcheck(function, {x}); }), HasSubstr("by element 0 of input 0 is 0; a central"));
+}
+
+TEST(Gradgradcheck, TakesGradientsThatAreConstantOrMissing) {
+  const Computation function = [](const Given& in) { return Given{ops::sum(in[0] * 3) + ops::sum(in[1].detach())}; };
+  gradgradcheck(function, {doubles({0.5, 2}), doubles({1})});
+}
+
 TEST(Gradcheck, RefusesWhatCannotBeCompared) {
   const Computation square = [](const Given& in) { return Given{in[0] * in[0]}; };
   const Tensor narrow = Tensor::from(std::vector<float>{1}, {1});

@@ -188,12 +188,17 @@ TYPED_TEST(ComposedTest, DistancesOfRows) {
   EXPECT_THROW(pdist(x, -kInfinite), UsageError);
 }
 
-// Where two rows are equal, as all are to themselves, the root has an infinite slope.
+// The root has an infinite slope there.
 TYPED_TEST(ComposedTest, ADistanceOf0HasAGradientOf0) {
-  const Tensor x = this->random({2, 3}, 1);
-  x.set_requires_grad(true);
-  sum(cdist(x, x.detach())).backward();
-  for (std::int64_t i = 0; i < x.numel(); ++i) EXPECT_TRUE(std::isfinite(x.grad().item(i)));
+  for (const double order : {1.0, 2.0, 3.0, 0.5, kInfinite}) {
+    SCOPED_TRACE(order);
+    const Tensor x = this->random({1, 3}, 1);
+    x.set_requires_grad(true);
+    sum(cdist(x, x.detach(), order)).backward();
+    EXPECT_EQ(values(x.grad()), std::vector<double>(3, 0.0));
+    sum(pdist(cat({x, x}, 0), order)).backward();
+    EXPECT_EQ(values(x.grad()), std::vector<double>(3, 0.0));
+  }
 }
 
 TYPED_TEST(ComposedTest, RenormShortensWhatIsTooLong) {

@@ -144,6 +144,16 @@ TYPED_TEST(PointwiseTest, PowersOfTensors) {
   }
 }
 
+TYPED_TEST(PointwiseTest, TheAngleOfTheOriginHasAGradientOf0) {
+  const Tensor y = this->random({3}, 1, 0, 0), x = this->random({3}, 2, 0, 0);
+  for (const Tensor& leaf : {y, x}) leaf.set_requires_grad(true);
+  sum(atan2(y, x)).backward();
+  for (std::int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(y.grad().item(i), 0);
+    EXPECT_EQ(x.grad().item(i), 0);
+  }
+}
+
 TYPED_TEST(PointwiseTest, PreluWithAWeightAChannelAndWithOne) {
   for (const std::int64_t rows : kRows) {
     const Tensor x = this->random({rows, 3, 4}, 1);
