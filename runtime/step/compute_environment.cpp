@@ -130,14 +130,18 @@ std::vector<std::string> differences(const ComputeEnvironment& before, const Com
 
 void require_one_rounding(const std::vector<ComputeEnvironment>& ranks) {
   // Every rank runs the optimizer's step itself. The result depends on which multiplications and additions the compiler
-  // fuses: the same ones within a family ("avx2" and "avx512"; "neon" and "neon_bf16"), others between families.
-  constexpr std::size_t kFamily = 3;  // letters
+  // fuses: GCC the same ones within a family ("avx2" and "avx512"; "neon" and "neon_bf16"), others between families.
+  // Clang fuses others in each instruction set.
+  const auto family = [](const ComputeEnvironment& rank) {
+    constexpr std::size_t kLetters = 3;
+    const bool by_clang = rank.compiler().find("Clang") != std::string::npos;
+    return by_clang ? rank.instruction_set() : rank.instruction_set().substr(0, kLetters);
+  };
   std::map<std::string, std::vector<int>> families;
   std::map<std::string, std::vector<int>> instruction_sets;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const std::string& name = ranks[r].instruction_set();
-    families[name.substr(0, kFamily)].push_back(static_cast<int>(r));
-    instruction_sets[name].push_back(static_cast<int>(r));
+    families[family(ranks[r])].push_back(static_cast<int>(r));
+    instruction_sets[ranks[r].instruction_set()].push_back(static_cast<int>(r));
   }
   if (families.size() <= 1) return;
   std::vector<std::string> lines;

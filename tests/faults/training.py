@@ -281,7 +281,8 @@ class Workshop:
             return []
         paths = {line.split("\t")[3] for line in self.journal.read_text(errors="replace").splitlines()
                  if line.split("\t")[1:2] == ["memory"]}
-        return sorted(path for path in paths if os.path.exists(path))
+        # The OpenMP library of clang leaves a file of its own when its process is killed.
+        return sorted(path for path in paths if os.path.exists(path) and "__KMP_REGISTERED_LIB_" not in path)
 
     def goes_on(self, ranks=1, floor=0, settings=(), metrics=False, best=True, **how):
         """Problems of the same command run again, which has to end at the bits of a training undisturbed. `floor`: the

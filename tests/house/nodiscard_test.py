@@ -15,12 +15,12 @@ HEADERS = ("amp/autocast/autocast.h", "comm/ddp/distributed_data_parallel.h", "r
 
 # Each a mistake that compiles.
 DISCARDED = (
-    "amp::Autocast(DType::kFloat16);",
+    "amp::Autocast(x.dtype());",
     "amp::Autocast(false);",
     "autograd::NoGrad();",
     "autograd::GradMode(false);",
     "nn::StepContext(1, 0);",
-    "MemoryScope(MemoryPurpose::kActivations);",
+    "MemoryScope(MemoryPurpose{});",
     "ddp.no_sync();",
     "comm::DistributedDataParallel::NoSync(ddp, true);",
     "x.detach();",

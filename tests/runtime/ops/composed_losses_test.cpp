@@ -226,7 +226,7 @@ TEST(LossesOfOperations, LogitsOfAnySizeGiveFiniteLosses) {
   const Tensor x = Tensor::from<float>({1000, -1000, 1000, -1000, 0}, {5});
   const Tensor t = Tensor::from<float>({1, 0, 0, 1, 1}, {5});
   x.set_requires_grad(true);
-  const Tensor loss = binary_cross_entropy_with_logits(x, t, {Reduction::kNone});
+  const Tensor loss = binary_cross_entropy_with_logits(x, t, {{.reduction = Reduction::kNone}});
   EXPECT_EQ(values_of(loss), (std::vector<double>{0, 0, 1000, 1000, values_of(loss)[4]}));
   EXPECT_NEAR(loss.item(4), std::log(2), 1e-6);
   EXPECT_EQ(values_of(autograd::grad(sum(loss), {x})[0]), (std::vector<double>{0, 0, 1, -1, -0.5}));

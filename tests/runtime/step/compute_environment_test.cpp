@@ -78,6 +78,9 @@ TEST(ComputeEnvironment, RanksWithAndWithoutFusedMultiplyAddAreRefused) {
   EXPECT_NO_THROW(require_one_rounding({on_cpu(1, "neon"), on_cpu(1, "neon_bf16")}));
   EXPECT_NO_THROW(require_one_rounding({on_cpu(1, "baseline"), on_cpu(1, "baseline")}));
   EXPECT_THROW(require_one_rounding({on_cpu(1, "avx2"), on_cpu(1, "neon")}), PeerError);
+  std::vector<ComputeEnvironment> by_clang{on_cpu(1, "avx2"), on_cpu(1, "avx512")};
+  for (ComputeEnvironment& rank : by_clang) rank.set_compiler("Debian Clang 19.1.7");
+  EXPECT_THROW(require_one_rounding(by_clang), PeerError);
   try {
     require_one_rounding({on_cpu(1, "avx2"), on_cpu(1, "baseline"), on_cpu(1, "avx512")});
     FAIL();

@@ -61,10 +61,14 @@ class Environment(RunTest):
         self.assertIn("LOCKSTEP_CPU_ISA=baseline", run.stdout)
 
     def test_ranks_that_compute_differently_are_named(self):
-        widest = self.train("widest", *SHORT, "train.steps=2").summary["environment"]["instruction_set"]
-        if widest != "avx512":
+        environment = self.train("widest", *SHORT, "train.steps=2").summary["environment"]
+        if environment["instruction_set"] != "avx512":
             self.skipTest("this processor has no AVX-512")
         run = self.train_apart("avx2")
+        if "Clang" in environment["compiler"]:  # it fuses other products in each
+            self.assertEqual(run.returncode, 7, run.stdout)
+            self.assertIn("avx2 on rank 1; avx512 on rank 0", run.stdout)
+            return
         self.assertEqual(run.returncode, 0, run.stdout)
         self.assertEqual(run.stdout.count("instruction set avx512 on rank 0, avx2 on rank 1"), 1, run.stdout)
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/batch_norm.h"
 
+#include <array>
+
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/pointwise.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
@@ -13,8 +15,8 @@ using namespace testing;
 template <class T>
 class BatchNormLoops : public KernelTest<T, BatchNormalization, Elementwise, Pointwise> {
  protected:
-  static constexpr std::int64_t kChannels[] = {1, 2, 3, 17, 32, 65, 511, 512, 700};
-  static constexpr std::int64_t kRows[] = {0, 1, 67, 300};
+  static constexpr std::array<std::int64_t, 9> kChannels{1, 2, 3, 17, 32, 65, 511, 512, 700};
+  static constexpr std::array<std::int64_t, 4> kRows{0, 1, 67, 300};
 };
 TYPED_TEST_SUITE(BatchNormLoops, FastTypes, OnName);
 
