@@ -2,6 +2,7 @@
 #pragma once
 
 // Every differentiable operation. Inputs are cast as amp/autocast's policy says; results are new tensors.
+#include "runtime/ops/adaptive_pool.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/batch_norm.h"
 #include "runtime/ops/broadcast.h"

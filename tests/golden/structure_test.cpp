@@ -133,6 +133,20 @@ const Cases kDistanceCases{{"cdist", [](const Tensors& x) { return ops::cdist(x[
                            {"renorm", [](const Tensors& x) { return ops::renorm(x[0], 2, 0, 1.5); }},
                            {"renorm_of_order_1", [](const Tensors& x) { return ops::renorm(x[0], 1, 1, 2); }}};
 
+Cases::value_type adaptive(const std::string& name, const Shape& extents) {
+  const auto pool = name.starts_with("max") ? ops::adaptive_max_pool : ops::adaptive_average_pool;
+  return {name, [pool, extents](const Tensors& x) { return pool(x[0], extents); }};
+}
+
+const Cases kAdaptiveCases{adaptive("average", {2, 3}),
+                           adaptive("average_of_a_line", {3}),
+                           adaptive("average_of_a_volume", {2, 2, 1}),
+                           adaptive("average_evenly", {2, 3}),
+                           adaptive("average_to_more", {5}),
+                           adaptive("max", {2, 3}),
+                           adaptive("max_of_a_volume", {2, 2, 1}),
+                           adaptive("max_evenly", {2, 3})};
+
 Cases::value_type padding(const std::string& name, ops::PadMode mode) {
   return {name, [mode](const Tensors& x) { return ops::pad(x[0], -1, 2, 1, {.mode = mode, .value = 0.5}); }};
 }
@@ -202,6 +216,7 @@ TEST_P(GoldenStructure, NormsArePyTorchs) { expect_all("norm", kNormCases); }
 TEST_P(GoldenStructure, ProductsArePyTorchs) { expect_all("product", kProductCases); }
 TEST_P(GoldenStructure, ContractionsArePyTorchs) { expect_all("contraction", kContractionCases); }
 TEST_P(GoldenStructure, DistancesArePyTorchs) { expect_all("distance", kDistanceCases); }
+TEST_P(GoldenStructure, AdaptivePoolsArePyTorchs) { expect_all("adaptive", kAdaptiveCases); }
 TEST_P(GoldenStructure, CompositionsArePyTorchs) { expect_all("composition", kCompositionCases); }
 
 }  // namespace

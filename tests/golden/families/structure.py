@@ -21,6 +21,11 @@ def case(function, *inputs):
     return stored
 
 
+def pooled(function, extents):
+    """A pool of channels first for tensors that have them last."""
+    return lambda x: function(x.movedim(-1, 1), extents).movedim(1, -1)
+
+
 def ties():
     return torch.tensor([[1.0, 3, 3, 2], [-1, -1, 0, -1], [5, 4, 5, 5]]).requires_grad_()
 
@@ -123,5 +128,15 @@ def cases():
             "pdist": case(torch.pdist, leaf(4, 3)),
             "renorm": case(lambda x: x.renorm(2, 0, 1.5), leaf(3, 4)),
             "renorm_of_order_1": case(lambda x: x.renorm(1, 1, 2), leaf(2, 3, 4)),
+        },
+        "adaptive": {
+            "average": case(pooled(F.adaptive_avg_pool2d, (2, 3)), leaf(2, 5, 7, 3)),
+            "average_of_a_line": case(pooled(F.adaptive_avg_pool1d, 3), leaf(2, 7, 2)),
+            "average_of_a_volume": case(pooled(F.adaptive_avg_pool3d, (2, 2, 1)), leaf(1, 3, 5, 2, 2)),
+            "average_evenly": case(pooled(F.adaptive_avg_pool2d, (2, 3)), leaf(2, 4, 3, 2)),
+            "average_to_more": case(pooled(F.adaptive_avg_pool1d, 5), leaf(2, 3, 2)),
+            "max": case(pooled(F.adaptive_max_pool2d, (2, 3)), leaf(2, 5, 7, 3)),
+            "max_of_a_volume": case(pooled(F.adaptive_max_pool3d, (2, 2, 1)), leaf(1, 3, 5, 2, 2)),
+            "max_evenly": case(pooled(F.adaptive_max_pool2d, (2, 3)), leaf(2, 4, 3, 2)),
         },
     }
