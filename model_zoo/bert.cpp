@@ -79,16 +79,16 @@ class Bert : public nn::Module {
       throw ShapeError(
           fmt::format("bert of {}: expected int64 [N, T], at most {} tokens a text", describe(tokens), context_));
     }
-    Tensor x = nn::run_layer(embedding_norm_, embed(tokens));
-    if (dropout_ != nullptr) x = nn::run_layer(*dropout_, x);
+    Tensor x = embedding_norm_(embed(tokens));
+    if (dropout_ != nullptr) x = (*dropout_)(x);
     Tensor mask;
     if (pad_token_) {
       const Tensor seen = ops::ne(ops::cast(tokens, DType::kFloat32), static_cast<double>(*pad_token_));
       mask = ops::reshape(seen, {tokens.size(0), 1, 1, tokens.size(1)});
     }
     for (nn::TransformerBlock* const block : blocks_) {
-      const nn::LayerScope scope(*block);
-      const auto forward = [block, mask](const Tensor& input) { return block->forward(input, mask); };
+      const auto attend = [block, mask](const Tensor& input) { return block->forward(input, mask); };
+      const auto forward = [block, attend](const Tensor& input) { return block->call(input, attend); };
       x = checkpoint_activations_ ? nn::checkpoint(*block, x, forward) : forward(x);
     }
     return x;
@@ -96,8 +96,8 @@ class Bert : public nn::Module {
 
  private:
   Tensor embed(const Tensor& tokens) {
-    const Tensor words = nn::run_layer(token_embedding_, tokens);
-    const Tensor type = nn::run_layer(token_type_embedding_, Tensor::zeros({1}, DType::kInt64, tokens.device()));
+    const Tensor words = token_embedding_(tokens);
+    const Tensor type = token_type_embedding_(Tensor::zeros({1}, DType::kInt64, tokens.device()));
     const nn::LayerScope scope(position_embedding_);
     // The small sum first: one pass over the texts.
     return ops::add(words, ops::add(position_embedding_.rows(tokens.size(1)), type));
@@ -122,9 +122,7 @@ class MaskedBert : public Bert {
         transform_norm_(adopted("transform_norm", make_bert_norm(options))),
         head_(add_module<nn::Linear>("head", token_weight())) {}
 
-  Tensor forward(const Tensor& tokens) override {
-    return nn::run_layer(head_, nn::run_layer(transform_norm_, nn::run_layer(transform_, encode(tokens))));
-  }
+  Tensor forward(const Tensor& tokens) override { return head_(transform_norm_(transform_(encode(tokens)))); }
 
  private:
   nn::Module& transform_;
@@ -141,8 +139,8 @@ class ClassifyingBert : public Bert {
         classifier_(add_module<nn::Linear>("classifier", options.width, outputs)) {}
 
   Tensor forward(const Tensor& tokens) override {
-    const Tensor pooled = nn::run_layer(pooler_, ops::select(encode(tokens), 1, 0));
-    return nn::run_layer(classifier_, pooler_dropout_ == nullptr ? pooled : nn::run_layer(*pooler_dropout_, pooled));
+    const Tensor pooled = pooler_(ops::select(encode(tokens), 1, 0));
+    return classifier_(pooler_dropout_ == nullptr ? pooled : (*pooler_dropout_)(pooled));
   }
 
  private:

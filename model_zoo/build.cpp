@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_zoo/build.h"
 
+#include <fmt/format.h>
+
+#include "runtime/base/error.h"
+
 namespace lockstep::model_zoo {
 
 namespace {
@@ -72,6 +76,12 @@ std::unique_ptr<nn::Module> build(const ModelOptions& options, const ModelInput&
 }
 
 std::unique_ptr<nn::Module> outline(const ModelOptions& options, const ModelInput& input) {
+  if (!input.more_inputs.empty() && !std::holds_alternative<RegisteredOptions>(options)) {
+    throw FieldError("model",
+                     fmt::format("{} takes one input, and the samples of data.train have {}", name_of(options),
+                                 input.more_inputs.size() + 1),
+                     "Register a model of your own: nn::MultiInputModule.");
+  }
   const nn::WithoutValues without_values;
   return make(options, input);
 }

@@ -9,7 +9,6 @@
 #include "runtime/nn/checkpoint.h"
 #include "runtime/nn/embedding.h"
 #include "runtime/nn/forward.h"
-#include "runtime/nn/layer_scope.h"
 
 namespace lockstep::model_zoo {
 
@@ -42,22 +41,20 @@ Tensor Decoder::forward(const Tensor& tokens, nn::KeyValueCache* cache) {
                                  context_));
   }
   if (cache != nullptr) cache->layers.resize(blocks_.size());
-  Tensor x = nn::run_layer(*token_embedding_, tokens);
+  Tensor x = (*token_embedding_)(tokens);
   if (position_embedding_ != nullptr) {
-    const nn::LayerScope scope(*position_embedding_);
-    x = position_embedding_->forward(x, first);
+    x = position_embedding_->call(x, [&](const Tensor& input) { return position_embedding_->forward(input, first); });
   }
-  if (dropout_ != nullptr) x = nn::run_layer(*dropout_, x);
+  if (dropout_ != nullptr) x = (*dropout_)(x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     nn::TransformerBlock& block = *blocks_[i];
-    const nn::LayerScope scope(block);
     if (cache != nullptr) {
-      x = block.forward(x, &cache->layers[i]);
+      x = block.call(x, [&](const Tensor& input) { return block.forward(input, &cache->layers[i]); });
     } else {
-      x = checkpoint_activations_ ? nn::checkpoint(block, x) : block.forward(x);
+      x = checkpoint_activations_ ? nn::checkpoint(block, x) : block(x);
     }
   }
-  return nn::run_layer(*head_, nn::run_layer(*norm_, x));
+  return (*head_)((*norm_)(x));
 }
 
 Tensor forward(LanguageModel& model, const Tensor& tokens, nn::KeyValueCache& cache) {

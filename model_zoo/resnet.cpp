@@ -40,11 +40,11 @@ class ResidualBlock : public nn::Module {
   }
 
   Tensor forward(const Tensor& x) override {
-    const Tensor shortcut = shortcut_conv_ ? shortcut_norm_->forward(shortcut_conv_->forward(x)) : x;
+    const Tensor shortcut = shortcut_conv_ ? (*shortcut_norm_)((*shortcut_conv_)(x)) : x;
     Tensor y = x;
     for (std::size_t i = 0; i < convs_.size(); ++i) {
-      const bool last = i + 1 == convs_.size();
-      y = norms_[i]->forward(convs_[i]->forward(y), last ? shortcut : Tensor());
+      const Tensor residual = i + 1 == convs_.size() ? shortcut : Tensor();
+      y = norms_[i]->call((*convs_[i])(y), [&](const Tensor& z) { return norms_[i]->forward(z, residual); });
     }
     return y;
   }
@@ -73,7 +73,7 @@ class Resnet : public nn::Sequential {
  protected:
   Tensor run(nn::Module& module, const Tensor& x) override {
     const bool again = checkpoint_activations_ && dynamic_cast<const ResidualBlock*>(&module) != nullptr;
-    return again ? nn::checkpoint(module, x) : module.forward(x);
+    return again ? nn::checkpoint(module, x) : module(x);
   }
 
  private:

@@ -6,7 +6,6 @@
 
 #include "model_zoo/blocks.h"
 #include "runtime/nn/checkpoint.h"
-#include "runtime/nn/layer_scope.h"
 #include "runtime/nn/normalization.h"
 #include "runtime/nn/upsample.h"
 #include "runtime/ops/movement.h"
@@ -126,17 +125,16 @@ class Unet3d : public nn::Module {
     }
     y = run(*bottom_, y);
     for (std::size_t i = 0; i < up_.size(); ++i) {
-      y = run(*up_[i], ops::cat({skipped.back(), double_[i]->forward(y)}, -1));
+      y = run(*up_[i], ops::cat({skipped.back(), (*double_[i])(y)}, -1));
       skipped.pop_back();
     }
-    const nn::LayerScope scope(*head_);
-    y = head_->forward(y);
+    y = (*head_)(y);
     return drops_last_ ? ops::reshape(y, Shape(y.shape().extents().first(kSpatialRank + 1))) : y;
   }
 
  private:
   Tensor run(Level& level, const Tensor& x) const {
-    return checkpoint_activations_ ? nn::checkpoint(level, x) : level.forward(x);
+    return checkpoint_activations_ ? nn::checkpoint(level, x) : level(x);
   }
 
   bool checkpoint_activations_;

@@ -11,7 +11,6 @@
 #include "model_zoo/blocks.h"
 #include "runtime/nn/checkpoint.h"
 #include "runtime/nn/feed_forward.h"
-#include "runtime/nn/layer_scope.h"
 #include "runtime/nn/normalization.h"
 #include "runtime/nn/positions.h"
 #include "runtime/nn/transformer_block.h"
@@ -80,18 +79,17 @@ class Vit : public nn::Module {
   }
 
   Tensor forward(const Tensor& images) override {
-    const Tensor squares = nn::run_layer(*patches_, images);
+    const Tensor squares = (*patches_)(images);
     const std::int64_t samples = squares.size(0);
     const Tensor token = ops::expand(class_token_, {samples, 1, width_});
     Tensor x = ops::cat({token, ops::reshape(squares, {samples, squares.size(1) * squares.size(2), width_})}, 1);
-    x = nn::run_layer(*positions_, x);
-    if (dropout_ != nullptr) x = nn::run_layer(*dropout_, x);
+    x = (*positions_)(x);
+    if (dropout_ != nullptr) x = (*dropout_)(x);
     for (nn::TransformerBlock* const block : blocks_) {
-      const nn::LayerScope scope(*block);
-      x = checkpoint_activations_ ? nn::checkpoint(*block, x) : block->forward(x);
+      x = checkpoint_activations_ ? nn::checkpoint(*block, x) : (*block)(x);
     }
     // The norm of a position reads no other one.
-    return nn::run_layer(*classifier_, nn::run_layer(*norm_, ops::select(x, 1, 0)));
+    return (*classifier_)((*norm_)(ops::select(x, 1, 0)));
   }
 
  private:

@@ -15,6 +15,22 @@
 
 namespace lockstep::comm {
 
+namespace {
+
+/// The samples that all of them have. Throws UsageError where they differ.
+std::int64_t rows_of(std::span<const Tensor> inputs) {
+  if (inputs.empty()) throw UsageError("a forward pass of DistributedDataParallel without inputs");
+  for (const Tensor& input : inputs) {
+    require_defined(input, "forward", "an input");
+    if (input.size(0) == inputs.front().size(0)) continue;
+    throw UsageError("a forward pass of DistributedDataParallel is given inputs " + inputs.front().shape().str() +
+                     " and " + input.shape().str() + ", which differ in the number of samples");
+  }
+  return inputs.front().size(0);
+}
+
+}  // namespace
+
 DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World& world, const DdpOptions& options)
     : model_(model),
       arena_(model.arena()),
@@ -41,15 +57,16 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World&
   reducer_->set_on_begin([this] { require_divisor(); });
 }
 
-Tensor DistributedDataParallel::forward(const Tensor& input) {
+Tensor DistributedDataParallel::forward(std::span<const Tensor> inputs) {
+  const std::int64_t samples = rows_of(inputs);
   weigh({});
-  if (!needs_first_sample()) return nn::forward(model_, input);
-  const nn::FirstSample here(samples_before(input.size(0)));
-  return nn::forward(model_, input);
+  if (!needs_first_sample()) return nn::forward(model_, inputs);
+  const nn::FirstSample here(samples_before(samples));
+  return nn::forward(model_, inputs);
 }
 
-ShareOutput DistributedDataParallel::forward(const Tensor& input, const InputPlace& place) {
-  const std::int64_t samples = input.size(0);
+ShareOutput DistributedDataParallel::forward(std::span<const Tensor> inputs, const InputPlace& place) {
+  const std::int64_t samples = rows_of(inputs);
   std::optional<Share> share;
   if (place.step_samples > 0) share = share_of(place.step_samples, communicator_->size(), average_);
   const auto even = [&] {
@@ -58,13 +75,19 @@ ShareOutput DistributedDataParallel::forward(const Tensor& input, const InputPla
            static_cast<double>(place.step_samples) == share->loss_divisor * ranks;
   };
   weigh(share, !share || even());
-  if (nn::StepContext::current().named) return {nn::forward(model_, input), samples, share};
+  if (nn::StepContext::current().named) return {nn::forward(model_, inputs), samples, share};
   if (place.step > 0) {
     const nn::StepContext here(place.step, place.first_sample);
-    return {nn::forward(model_, input), samples, share};
+    return {nn::forward(model_, inputs), samples, share};
   }
   const nn::FirstSample here(place.first_sample);
-  return {nn::forward(model_, input), samples, share};
+  return {nn::forward(model_, inputs), samples, share};
+}
+
+void DistributedDataParallel::set_communication_hook(const std::string& name, CommunicationHook hook) {
+  require_same_text(*communicator_, (hook ? "the hook " + name : "none") + "\n",
+                    "the ranks disagree on who reduces their gradients", "Set the same hook on every rank.");
+  reducer_->set_communication_hook(std::move(hook));
 }
 
 void DistributedDataParallel::weigh(const std::optional<Share>& share, bool mean_is_right) {

@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 
+#include "comm/ddp/communication_hook.h"
 #include "comm/ddp/ddp_options.h"
 #include "comm/ddp/reducer.h"
 #include "comm/ddp/share.h"
@@ -21,7 +24,8 @@ struct InputPlace {
   std::int64_t step_samples = 0;  ///< of the step, over all ranks and micro-batches; 0: not known
 };
 
-/// A rank's share of a micro-batch that knows its place, such as data::Batch.
+/// A rank's share of a micro-batch that knows its place, such as data::Batch. One whose model takes several inputs has
+/// inputs(), all of them.
 template <class T>
 concept PlacedBatch = requires(const T& batch) {
   { batch.input } -> std::convertible_to<Tensor>;
@@ -55,13 +59,21 @@ class DistributedDataParallel {
   /// weighed wrong and no output was asked for its divisor since this was made.
   template <PlacedBatch T>
   ShareOutput forward(const T& batch) {
-    return forward(batch.input, {batch.step, batch.first_sample, batch.step_samples});
+    const InputPlace place{batch.step, batch.first_sample, batch.step_samples};
+    if constexpr (requires { batch.inputs(); }) {
+      return forward(batch.inputs(), place);
+    } else {
+      return forward(batch.input, place);
+    }
   }
-  ShareOutput forward(const Tensor& input, const InputPlace& place);
+  ShareOutput forward(const Tensor& input, const InputPlace& place) { return forward(alone(input), place); }
+  /// `inputs` of the same rows, as a MultiInputModule takes them.
+  ShareOutput forward(std::span<const Tensor> inputs, const InputPlace& place);
   /// Forward without a place in the step: the loss is the mean over the rank's samples. Where several ranks draw
   /// dropout masks outside an nn::StepContext, the ranks tell each other how many samples they have: a collective of
   /// the CPU, which waits for the slowest of them.
-  Tensor forward(const Tensor& input);
+  Tensor forward(const Tensor& input) { return forward(alone(input)); }
+  Tensor forward(std::span<const Tensor> inputs);
 
   /// Gradients of backward passes in its scope stay on the rank and accumulate.
   class [[nodiscard]] NoSync {
@@ -85,6 +97,12 @@ class DistributedDataParallel {
   /// left. Optimizers step with them, and the next backward pass adds to them. On every rank alike.
   void take_as_reduced() { arena_->note_reduction({}); }
 
+  /// Has `hook` reduce the gradients of the backward passes to come, bucket by bucket, in place of an all_reduce; null:
+  /// nobody. `name` tells the ranks' hooks apart. A collective: throws PeerError where the ranks give other names.
+  /// Throws UsageError within a backward pass. Overflow is looked for in each rank's own gradients, before the hook,
+  /// and in what it leaves.
+  void set_communication_hook(const std::string& name, CommunicationHook hook);
+
   nn::Module& model() { return model_; }
   Communicator& communicator() { return *communicator_; }
   Reducer& reducer() { return *reducer_; }
@@ -97,6 +115,7 @@ class DistributedDataParallel {
   void share_statistics();
 
  private:
+  static std::span<const Tensor> alone(const Tensor& input) { return {&input, 1}; }
   /// Makes the next reductions those of such a share; without one, of a step of which nothing is known.
   /// `mean_is_right`: the mean over the rank's samples, reduced so, is its part of the mean over the step's.
   void weigh(const std::optional<Share>& share, bool mean_is_right = true);

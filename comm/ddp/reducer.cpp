@@ -137,8 +137,8 @@ void Reducer::require_one_factor() const {
 }
 
 std::optional<ReductionPlan> Reducer::plan() const {
-  // Widened gradients need no plan: the all_reduce multiplies them in float32.
-  if (alone() || lanes_.front().widened.defined()) return std::nullopt;
+  // Widened gradients need no plan: the all_reduce multiplies them in float32. A hook has them as they are.
+  if (alone() || communication_hook_ || lanes_.front().widened.defined()) return std::nullopt;
   const ReduceOp op = average_ && predivide_ == 1.0f ? ReduceOp::kAverage : ReduceOp::kSum;
   return plan_of_sum(*lanes_.front().communicator, arena_->wire().dtype(), op, factor_ / predivide_);
 }
@@ -208,15 +208,40 @@ void Reducer::launch(std::size_t b) {
   if (lane.widened.defined()) {
     const Tensor widened = lane.widened.rows(0, grads.numel());
     lane.stream.enqueue([grads, widened] { kernels::cast(grads, widened); });
-    reduce(widened, lane);
+    reduce(b, widened, lane);
     lane.stream.enqueue([grads, widened] { kernels::cast(widened, grads); });
   } else {
-    reduce(grads, lane);
+    reduce(b, grads, lane);
   }
   events_[b] = lane.stream.record();
 }
 
-void Reducer::reduce(const Tensor& grads, const Lane& lane) const {
+void Reducer::set_communication_hook(CommunicationHook hook) {
+  if (!pass_.expired()) throw UsageError("a communication hook is set within a backward pass");
+  communication_hook_ = std::move(hook);
+}
+
+void Reducer::reduce(std::size_t b, const Tensor& grads, const Lane& lane) const {
+  if (!communication_hook_) return all_reduce(grads, lane);
+  const Bucket& bucket = buckets_[b];
+  const auto first = static_cast<std::size_t>(bucket.first_slot), last = static_cast<std::size_t>(bucket.last_slot);
+  const double ranks = average_ ? static_cast<double>(communicator_->size()) : 1.0;
+  const auto call = [&] {
+    communication_hook_({.gradients = grads,
+                         .weight = static_cast<double>(factor_) / ranks,
+                         .number = static_cast<int>(b),
+                         .count = static_cast<int>(buckets_.size()),
+                         .slots = std::span(arena_->slots()).subspan(first, last - first),
+                         .communicator = *lane.communicator,
+                         .stream = lane.stream,
+                         .all_reduce = [this, grads, &lane] { all_reduce(grads, lane); }});
+  };
+  // On a GPU, whose streams run work at once, with the lane's as the current one: tensors that the hook makes are of
+  // it.
+  grads.device() == kCpu ? call() : lane.stream.enqueue(call);
+}
+
+void Reducer::all_reduce(const Tensor& grads, const Lane& lane) const {
   const bool plain = predivide_ == 1.0f;
   const ReduceOp op = average_ && plain && !plan_ ? ReduceOp::kAverage : ReduceOp::kSum;
   lane.communicator->all_reduce(grads, op, plan_ ? 1.0f : factor_ / predivide_, lane.stream);

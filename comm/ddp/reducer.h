@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/ddp/bucket_plan.h"
+#include "comm/ddp/communication_hook.h"
 #include "comm/group/communicator.h"
 #include "comm/group/reduction_plan.h"
 #include "runtime/kernels/arena.h"
@@ -42,6 +43,9 @@ class Reducer {
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
 
+  /// Has `hook` reduce the buckets; null: nobody but this. Throws UsageError within a backward pass.
+  void set_communication_hook(CommunicationHook hook);
+
   /// Called when a backward pass that reaches a parameter begins, before it writes a gradient. May throw.
   void set_on_begin(std::function<void()> callback) { on_begin_ = std::move(callback); }
   /// Called with the slot's number when a parameter's gradient of a backward pass is complete on this rank, before it
@@ -75,8 +79,9 @@ class Reducer {
   Lane make_lane(int number, const DdpOptions& options) const;
   /// Where the communicator would pass over each bucket to multiply it, load() does that, which passes over it anyway.
   std::optional<ReductionPlan> plan() const;
-  /// Replaces `gradients` by their mean, or sum, over the ranks, on the lane's stream.
-  void reduce(const Tensor& gradients, const Lane& lane) const;
+  /// Replaces `gradients`, those of the bucket, by their mean, or sum, over the ranks, on the lane's stream.
+  void reduce(std::size_t bucket, const Tensor& gradients, const Lane& lane) const;
+  void all_reduce(const Tensor& gradients, const Lane& lane) const;
   /// Looks at this rank's own gradients of a bucket and sees that they lie in the wire.
   void load(std::size_t bucket);
   void finish_pass();
@@ -94,6 +99,7 @@ class Reducer {
   std::vector<Bucket> buckets_;
   std::vector<std::vector<kernels::ArenaSegment>> segments_;  ///< the parameters of each bucket
   std::vector<Lane> lanes_;                                   ///< bucket b takes number b modulo their count
+  CommunicationHook communication_hook_;
   std::function<void()> on_begin_;
   std::function<void(std::size_t)> on_gradient_;
 

@@ -34,7 +34,7 @@ std::vector<amp::TracedOperation> forward_pass(const job::Job& job) {
     const auto found = paths.find(nn::LayerScope::current());
     return found == paths.end() ? std::string() : found->second;
   });
-  network.task().loss(network.forward(batch.input), batch, static_cast<double>(batch.input.size(0)));
+  network.task().loss(network.forward(batch), batch, static_cast<double>(batch.input.size(0)));
   return trace.operations();
 }
 

@@ -20,6 +20,11 @@ Json extents(const Shape& shape) { return std::vector<std::int64_t>(shape.extent
 Json describe(const data::Description& data) {
   Json result{{"samples", data.samples}, {"sample_shape", extents(data.sample_shape)}};
   if (data.vocabulary > 0) result["vocabulary"] = data.vocabulary;
+  for (const InputSpec& input : data.more_inputs) {
+    Json more{{"sample_shape", extents(input.shape)}};
+    if (input.vocabulary > 0) more["vocabulary"] = input.vocabulary;
+    result["more_inputs"].push_back(std::move(more));
+  }
   if (data.classes > 0) result["classes"] = data.classes;
   if (data.classes == 0 || data.target_shape.rank() > 0) result["target_shape"] = extents(data.target_shape);
   return result;
@@ -51,10 +56,15 @@ std::string planned(const std::string& name, const std::string& value) {
 }
 
 std::string data_text(const Json& data) {
-  std::string text = counted(data["samples"], "sample") + " of ";
-  text += data.contains("vocabulary")
-              ? counted(data["sample_shape"][0], "token") + " from a vocabulary of " + grouped(data["vocabulary"])
-              : data["sample_shape"].dump();
+  const auto input_text = [](const Json& input) {
+    return input.contains("vocabulary")
+               ? counted(input["sample_shape"][0], "token") + " from a vocabulary of " + grouped(input["vocabulary"])
+               : input["sample_shape"].dump();
+  };
+  std::string text = counted(data["samples"], "sample") + " of " + input_text(data);
+  if (data.contains("more_inputs")) {
+    for (const Json& input : data["more_inputs"]) text += " and " + input_text(input);
+  }
   if (data.contains("classes")) text += " in " + grouped(data["classes"]) + " classes";
   return data.contains("target_shape") ? text + ", targets " + data["target_shape"].dump() : text;
 }

@@ -13,6 +13,7 @@
 #include "runtime/autograd/gradient_sum.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/scale_mark.h"
+#include "runtime/autograd/tensor_hooks.h"
 #include "runtime/base/error.h"
 #include "runtime/kernels/assign.h"
 #include "runtime/tensor/memory.h"
@@ -108,7 +109,7 @@ class Pass {
   }
 
   Tensor gradient_of(const Tensor& tensor) const {
-    const auto found = results_.find(tensor.autograd_meta().get());
+    const auto found = results_.find(behind_hooks(tensor).get());
     return found == results_.end() ? Tensor() : found->second.sum;
   }
 
@@ -217,7 +218,11 @@ class Pass {
         pending[meta->result].add(gradient, options_.create_graph);
       }
     } else if (adds_to_leaves_ && wanted == wanted_.end()) {
-      add_to_leaf(*meta, grad);
+      if (meta->hooks) {
+        hooked_leaves_[meta.get()].add(grad, options_.create_graph);
+      } else {
+        add_to_leaf(*meta, grad);
+      }
     }
   }
 
@@ -255,7 +260,17 @@ class Pass {
   }
 
   void finish_use_of(Meta& leaf) {
-    if (--leaf_uses_[&leaf] == 0 && adds_to_leaves_ && !is_part_ && leaf.on_grad_ready) leaf.on_grad_ready();
+    if (--leaf_uses_[&leaf] != 0 || is_part_) return;
+    if (leaf.hooks) call_hooks_of(leaf);
+    if (adds_to_leaves_ && leaf.on_grad_ready) leaf.on_grad_ready();
+  }
+
+  void call_hooks_of(Meta& leaf) {
+    if (const auto wanted = results_.find(&leaf); wanted != results_.end()) {
+      wanted->second.sum = run_hooks(leaf.hooks, wanted->second.sum);
+    } else if (const auto sum = hooked_leaves_.find(&leaf); sum != hooked_leaves_.end()) {
+      add_to_leaf(leaf, run_hooks(leaf.hooks, sum->second.sum));
+    }
   }
 
   /// Records each of `grads` as the result of an operation whose own backward throws an error that names `node`.
@@ -287,7 +302,8 @@ class Pass {
   std::unordered_map<Meta*, int> leaf_uses_;
   std::unordered_map<const Node*, std::vector<GradientSum>> pending_;  ///< a sum a result
   std::unordered_map<const Meta*, GradientSum> results_;
-  std::vector<std::shared_ptr<PassGuard>> entered_;  ///< once for each leaf
+  std::unordered_map<const Meta*, GradientSum> hooked_leaves_;  ///< of leaves with hooks, which see the whole sum
+  std::vector<std::shared_ptr<PassGuard>> entered_;             ///< once for each leaf
 };
 
 Tensor initial_gradient(const Tensor& output, const Tensor& grad) {
@@ -351,7 +367,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
   for (const Tensor& input : inputs) {
     if (!input.requires_grad())
       throw UsageError("a gradient with respect to " + describe(input) + ", which needs none");
-    wanted.emplace(input.autograd_meta().get(), input.dtype());
+    wanted.emplace(behind_hooks(input).get(), input.dtype());
   }
   if (wanted.empty()) return {};
   Pass pass(outputs, options, std::move(wanted));
@@ -377,7 +393,8 @@ std::vector<Tensor> walk_again(const BackwardContext& context, const Tensor& out
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!places.at(i) || !context.needs(i)) continue;
     const std::shared_ptr<Meta>& meta = inputs[i].autograd_meta();
-    if (context.pass_.partial || meta != places[i]) wanted.emplace(meta.get(), inputs[i].dtype());
+    // A leaf's hooks are called by the pass, with what comes from elsewhere, too.
+    if (context.pass_.partial || meta != places[i] || meta->hooks) wanted.emplace(meta.get(), inputs[i].dtype());
   }
   Pass pass(output, wanted, context.pass_);
   pass.require_within(context.node_.sequence(), inputs);

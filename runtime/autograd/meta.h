@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "runtime/autograd/tensor_hooks.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::autograd {
@@ -34,6 +35,9 @@ struct Meta {
   std::shared_ptr<Node> producer;
   /// The number of this result among the operation's.
   std::size_t result = 0;
+  /// Called with the gradient: of a leaf by the pass, of a result by its producer, which is there for that alone
+  /// (tensor_hooks.h). Null where none was ever registered.
+  std::shared_ptr<HookList<GradientHook>> hooks;
 
   // Leaves only -----------------------------------------------------------------------------------------------------
 

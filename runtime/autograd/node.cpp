@@ -12,7 +12,8 @@
 namespace lockstep::autograd {
 
 namespace {
-std::atomic<std::uint64_t> next_sequence{1};
+std::atomic<std::uint64_t> next_sequence{2};
+constexpr std::uint64_t kSequenceStep = 2;  ///< leaves a number for Node::behind()
 thread_local RecordObserver* this_threads_observer = nullptr;
 }  // namespace
 
@@ -139,16 +140,24 @@ std::optional<ActivationDerivative> BackwardContext::take_derivative(std::size_t
 
 Node::Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, Backward backward, OnLosses on_losses)
     : name_(name),
-      sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
+      sequence_(next_sequence.fetch_add(kSequenceStep, std::memory_order_relaxed)),
       inputs_(std::move(inputs)),
       backward_(std::move(backward)),
       on_losses_(on_losses) {}
+
+std::shared_ptr<Node> Node::behind(const std::shared_ptr<Meta>& place, std::string_view name, Backward backward) {
+  const auto node = std::make_shared<Node>(name, std::vector{place}, std::move(backward), OnLosses::kAdds);
+  node->sequence_ = place->producer->sequence() + 1;
+  node->stays_ = true;
+  return node;
+}
 
 void Node::add_result(const std::shared_ptr<Node>& node, const Tensor& tensor) {
   Meta& meta = meta_of(tensor);
   meta.requires_grad = is_floating(tensor.dtype());
   meta.producer = node;
   meta.result = node->results_.size();
+  meta.hooks = nullptr;
   node->results_.push_back({tensor.autograd_meta(), tensor.dtype()});
 }
 
@@ -172,6 +181,7 @@ Node::~Node() {
     for (const std::shared_ptr<Meta>& input : node.inputs_) {
       if (input && input->producer) orphans.push_back(input->producer);
     }
+    node.stays_ = false;
     node.release();
     node.inputs_.clear();
   };
@@ -200,6 +210,7 @@ std::vector<Tensor> Node::backward(Arrived& arrived, PassState& pass) {
 }
 
 void Node::release() {
+  if (stays_) return;
   released_ = true;
   backward_ = {};
 }

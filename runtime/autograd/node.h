@@ -158,6 +158,10 @@ class Node : public std::enable_shared_from_this<Node> {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
+  /// A node between `place`, the result of an operation, and whoever uses that: in the order of nodes it comes right
+  /// behind the operation. It is never released.
+  static std::shared_ptr<Node> behind(const std::shared_ptr<Meta>& place, std::string_view name, Backward backward);
+
   std::string_view name() const { return name_; }
   /// Grows with creation: an operation's number is higher than those of the operations that it depends on.
   std::uint64_t sequence() const { return sequence_; }
@@ -174,7 +178,7 @@ class Node : public std::enable_shared_from_this<Node> {
   const std::vector<Result>& results() const { return results_; }
   /// The place in the graph of result `i`, also where nobody holds that result any more.
   std::shared_ptr<Meta> meta_of_result(std::size_t i);
-  /// Makes `tensor` the next result.
+  /// Makes `tensor` the next result. Hooks that it has as the result of another operation are left to that.
   static void add_result(const std::shared_ptr<Node>& node, const Tensor& tensor);
 
   OnLosses on_losses() const { return on_losses_; }
@@ -196,6 +200,7 @@ class Node : public std::enable_shared_from_this<Node> {
   AutocastState autocast_ = autocast_state();
   Backward backward_;
   OnLosses on_losses_;
+  bool stays_ = false;  ///< release() does nothing
   bool released_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -103,7 +104,7 @@ class Registry {
   }
 
   /// Makes what the call names. Throws UsageError for a name that is unknown, for an option that nothing asks for, and
-  /// for a function that gives nothing.
+  /// for a function that gives nothing or throws what is no Error.
   Product make(const RegisteredOptions& call, Inputs... inputs) const {
     const auto found = makers_.find(call.name);
     if (found == makers_.end()) {
@@ -112,13 +113,23 @@ class Registry {
       throw_unregistered(what_, call.name, known);
     }
     const Settings settings(call.options);
-    Product product = found->second(inputs..., settings);
+    Product product = made(call.name, found->second, settings, inputs...);
     settings.require_all_read();
     if (product == nullptr) throw UsageError("the function of \"" + call.name + "\" gave no " + std::string(what_));
     return product;
   }
 
  private:
+  Product made(const std::string& name, const Make& make, const Settings& settings, Inputs... inputs) const try {
+    return make(inputs..., settings);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw UsageError("the function of \"" + name + "\" made no " + std::string(what_) + ": " + error.what());
+  }
+
   std::string_view what_;
   std::map<std::string, Make> makers_;
 };

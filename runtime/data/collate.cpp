@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/collate.h"
 
-#include <array>
 #include <vector>
 
+#include "runtime/data/description.h"
 #include "runtime/kernels/cpu/narrow.h"
 #include "runtime/tensor/block_layout.h"
 
@@ -11,31 +11,29 @@ namespace lockstep::data {
 
 namespace {
 
-/// [rows, shape...]
-Shape batched(std::int64_t rows, const Shape& shape) {
-  std::array<std::int64_t, Shape::kMaxRank + 1> extents{rows};
-  std::ranges::copy(shape.extents(), extents.begin() + 1);
-  return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(shape.rank()) + 1));
-}
-
 /// A tensor of a batch.
 struct Part {
-  Tensor Batch::*tensor;
+  Tensor* tensor;
   Shape shape;
   DType dtype;
 
   std::size_t bytes() const { return static_cast<std::size_t>(shape.numel()) * size_of(dtype); }
 };
 
-/// In the order of Batch::tensors().
-std::vector<Part> parts_of(const Dataset& dataset, std::int64_t rows, DType input_dtype) {
-  std::vector<Part> parts{
-      {&Batch::target, batched(rows, dataset.target_shape()), dataset.classes() > 0 ? DType::kInt64 : DType::kFloat32},
-      {&Batch::input, batched(rows, dataset.sample_shape()), dataset.vocabulary() > 0 ? DType::kInt64 : input_dtype}};
-  if (dataset.weighted() || dataset.mixed()) parts.push_back({&Batch::weight, {rows}, DType::kFloat32});
+/// Those of `batch`, in the order of Batch::tensors(). Makes room for more_inputs.
+std::vector<Part> parts_of(const Dataset& dataset, std::int64_t rows, DType input_dtype, Batch& batch) {
+  const std::vector<InputSpec> inputs = describe(dataset).inputs();
+  batch.more_inputs.resize(inputs.size() - 1);
+  const DType target_dtype = dataset.classes() > 0 ? DType::kInt64 : DType::kFloat32;
+  std::vector<Part> parts{{&batch.target, dataset.target_shape().batched(rows), target_dtype}};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const DType dtype = inputs[i].vocabulary > 0 ? DType::kInt64 : input_dtype;
+    parts.push_back({i == 0 ? &batch.input : &batch.more_inputs[i - 1], inputs[i].shape.batched(rows), dtype});
+  }
+  if (dataset.weighted() || dataset.mixed()) parts.push_back({&batch.weight, {rows}, DType::kFloat32});
   if (dataset.mixed()) {
-    parts.push_back({&Batch::other_target, {rows}, DType::kInt64});
-    parts.push_back({&Batch::other_weight, {rows}, DType::kFloat32});
+    parts.push_back({&batch.other_target, {rows}, DType::kInt64});
+    parts.push_back({&batch.other_weight, {rows}, DType::kFloat32});
   }
   return parts;
 }
@@ -56,20 +54,20 @@ std::span<T> row_of(std::span<T> all, std::int64_t row, std::size_t size) {
 }  // namespace
 
 std::size_t batch_bytes(const Dataset& dataset, std::int64_t rows, DType input_dtype) {
+  Batch batch;
   BlockLayout layout;
-  for (const Part& part : parts_of(dataset, rows, input_dtype)) layout.add(part.bytes());
+  for (const Part& part : parts_of(dataset, rows, input_dtype, batch)) layout.add(part.bytes());
   return layout.bytes();
 }
 
 Batch make_batch(const Dataset& dataset, const BatchPlan& plan, const Storage& block, DType input_dtype) {
   Batch batch;
   BlockLayout layout;
-  for (const Part& part : parts_of(dataset, plan.rank.size(), input_dtype)) {
+  for (const Part& part : parts_of(dataset, plan.rank.size(), input_dtype, batch)) {
     const std::size_t offset = layout.add(part.bytes());
-    Tensor& tensor = batch.*part.tensor;
-    tensor = Tensor::view(block, offset, part.shape, part.dtype);
+    *part.tensor = Tensor::view(block, offset, part.shape, part.dtype);
     // A version of its own: who writes a weight in place writes no input.
-    tensor.rebind(block, offset, part.dtype);
+    part.tensor->rebind(block, offset, part.dtype);
   }
   batch.epoch = plan.epoch;
   batch.first_sample = plan.rank.begin;
@@ -79,22 +77,22 @@ Batch make_batch(const Dataset& dataset, const BatchPlan& plan, const Storage& b
 }
 
 BatchRows::BatchRows(const Dataset& dataset, const Batch& batch)
-    : all_{.values = elements_of<float>(batch.input, DType::kFloat32),
-           .tokens = elements_of<std::int64_t>(batch.input, DType::kInt64),
-           .target = elements_of<float>(batch.target, DType::kFloat32),
+    : all_{.target = elements_of<float>(batch.target, DType::kFloat32),
            .labels = elements_of<std::int64_t>(batch.target, DType::kInt64),
            .weight = elements_of<float>(batch.weight, DType::kFloat32),
            .other_label = elements_of<std::int64_t>(batch.other_target, DType::kInt64),
            .other_weight = elements_of<float>(batch.other_weight, DType::kFloat32)},
-      reduced_(is_reduced(batch.input.dtype()) ? static_cast<std::byte*>(batch.input.data()) : nullptr),
-      input_dtype_(batch.input.dtype()),
-      input_size_(static_cast<std::size_t>(dataset.sample_shape().numel())),
-      target_size_(static_cast<std::size_t>(dataset.target_shape().numel())) {}
+      target_size_(static_cast<std::size_t>(dataset.target_shape().numel())) {
+  const std::vector<InputSpec> specs = describe(dataset).inputs();
+  const std::vector<Tensor> inputs = batch.inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    inputs_.push_back({static_cast<std::byte*>(inputs[i].data()), inputs[i].dtype(),
+                       static_cast<std::size_t>(specs[i].shape.numel())});
+  }
+}
 
 Sample BatchRows::operator[](std::int64_t row) const {
-  return {.values = row_of(all_.values, row, input_size_),
-          .tokens = row_of(all_.tokens, row, input_size_),
-          .target = row_of(all_.target, row, target_size_),
+  return {.target = row_of(all_.target, row, target_size_),
           .labels = row_of(all_.labels, row, target_size_),
           .weight = row_of(all_.weight, row, 1),
           .other_label = row_of(all_.other_label, row, 1),
@@ -104,13 +102,28 @@ Sample BatchRows::operator[](std::int64_t row) const {
 std::int64_t BatchRows::read(const SampleReader& reader, const SampleKey& key, std::int64_t row,
                              std::vector<UnreadSample>& unread) const {
   Sample sample = (*this)[row];
-  if (reduced_ == nullptr) return reader.read(key, sample, unread);
-  thread_local std::vector<float> values;  // no allocation a sample
-  values.resize(input_size_);
-  sample.values = values;
+  thread_local std::vector<std::vector<float>> wide;  // of each input of 16 bits: no allocation a sample
+  wide.resize(std::max(wide.size(), inputs_.size()));
+  std::vector<InputRow> rows(inputs_.size());
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Input& input = inputs_[i];
+    std::byte* const data = input.row(row);
+    if (input.dtype == DType::kInt64) {
+      rows[i].tokens = {reinterpret_cast<std::int64_t*>(data), input.size};
+    } else if (input.dtype == DType::kFloat32) {
+      rows[i].values = {reinterpret_cast<float*>(data), input.size};
+    } else {
+      wide[i].resize(input.size);
+      rows[i].values = wide[i];
+    }
+  }
+  sample.values = rows[0].values;
+  sample.tokens = rows[0].tokens;
+  sample.more_inputs = std::span(rows).subspan(1);
   const std::int64_t skipped = reader.read(key, sample, unread);
-  kernels::cpu::narrow(values, input_dtype_,
-                       reduced_ + static_cast<std::size_t>(row) * input_size_ * size_of(input_dtype_));
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (is_reduced(inputs_[i].dtype)) kernels::cpu::narrow(wide[i], inputs_[i].dtype, inputs_[i].row(row));
+  }
   return skipped;
 }
 

@@ -37,12 +37,19 @@ class BatchRows {
                     std::vector<UnreadSample>& unread) const;
 
  private:
+  /// An input of all rows.
+  struct Input {
+    std::byte* data = nullptr;
+    DType dtype = DType::kFloat32;
+    std::size_t size = 0;  ///< elements of a row
+
+    std::byte* row(std::int64_t row) const { return data + static_cast<std::size_t>(row) * size * size_of(dtype); }
+  };
+
   Sample operator[](std::int64_t row) const;
 
-  Sample all_;
-  std::byte* reduced_ = nullptr;  ///< inputs of 16 bits, in place of all_.values
-  DType input_dtype_ = DType::kFloat32;
-  std::size_t input_size_ = 0;
+  std::vector<Input> inputs_;
+  Sample all_;  ///< but for inputs
   std::size_t target_size_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace lockstep::data {
 namespace {
 
 std::string form_of(const Description& data) {
-  std::string text = fmt::format("{} samples of {}", data.samples, data.sample_shape.str());
+  std::string text = fmt::format("{} samples of {}", data.samples, data.inputs_text());
   if (data.vocabulary > 0) text += fmt::format(", a vocabulary of {}", data.vocabulary);
   if (data.classes > 0 && data.classes != data.vocabulary) text += fmt::format(", {} classes", data.classes);
   if (data.classes == 0 || data.target_shape.rank() > 0) text += ", targets of " + data.target_shape.str();

@@ -6,6 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/data/data_digest.h"
+#include "runtime/data/description.h"
 #include "runtime/data/formats/content_hash.h"
 
 namespace lockstep::data {
@@ -21,20 +22,34 @@ std::size_t count(bool has, std::int64_t elements) { return has ? static_cast<st
 /// Memory for one sample.
 struct Drawn {
   explicit Drawn(const Dataset& set)
-      : values(count(set.vocabulary() == 0, set.sample_shape().numel())),
+      : more(set.more_inputs().size()),
+        values(count(set.vocabulary() == 0, set.sample_shape().numel())),
         tokens(count(set.vocabulary() > 0, set.sample_shape().numel())),
         target(count(set.classes() == 0, set.target_shape().numel())),
         labels(count(set.classes() > 0, set.target_shape().numel())),
         weight(count(set.weighted() || set.mixed(), 1)),
         other_label(count(set.mixed(), 1)),
-        other_weight(count(set.mixed(), 1)) {}
+        other_weight(count(set.mixed(), 1)) {
+    const std::vector<InputSpec> specs = set.more_inputs();
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      more[i].values.resize(count(specs[i].vocabulary == 0, specs[i].shape.numel()));
+      more[i].tokens.resize(count(specs[i].vocabulary > 0, specs[i].shape.numel()));
+      rows.push_back({more[i].values, more[i].tokens});
+    }
+  }
+  Drawn(const Drawn&) = delete;
+  Drawn& operator=(const Drawn&) = delete;
 
-  Sample sample() { return {values, tokens, target, labels, weight, other_label, other_weight}; }
+  Sample sample() { return {values, tokens, target, labels, weight, other_label, other_weight, rows}; }
 
   void add_to(DataHashes& hashes) const {
     const auto add = [](const auto& numbers, Hash128& hash) { hash.update(std::as_bytes(std::span(numbers))); };
     add(values, hashes.content);
     add(tokens, hashes.content);
+    for (const Input& input : more) {
+      add(input.values, hashes.content);
+      add(input.tokens, hashes.content);
+    }
     add(target, hashes.labels);
     add(labels, hashes.labels);
     add(weight, hashes.labels);
@@ -42,6 +57,13 @@ struct Drawn {
     add(other_weight, hashes.labels);
   }
 
+  struct Input {
+    std::vector<float> values;
+    std::vector<std::int64_t> tokens;
+  };
+
+  std::vector<Input> more;
+  std::vector<InputRow> rows;  ///< of `more`
   std::vector<float> values;
   std::vector<std::int64_t> tokens;
   std::vector<float> target;
@@ -54,7 +76,9 @@ struct Drawn {
 }  // namespace
 
 void Dataset::add_to_digest(DataHashes& hashes) const {
-  const std::int64_t affordable = kMostElements / std::max<std::int64_t>(sample_shape().numel(), 1);
+  std::int64_t elements = 0;
+  for (const InputSpec& input : describe(*this).inputs()) elements += input.shape.numel();
+  const std::int64_t affordable = kMostElements / std::max<std::int64_t>(elements, 1);
   const auto most = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(affordable), 2, kMostDrawn);
   Drawn drawn(*this);
   for (const std::uint64_t index : spread(static_cast<std::uint64_t>(size()), most)) {

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
+#include "runtime/tensor/input_spec.h"
 #include "runtime/tensor/shape.h"
 
 namespace lockstep::data {
@@ -18,15 +20,22 @@ struct SampleKey {
   std::uint64_t seed = 0;
 };
 
-/// Where a data set writes one sample. Of inputs and of targets one span each has elements.
+/// Where a data set writes one input of a sample. One of the spans has elements.
+struct InputRow {
+  std::span<float> values = {};
+  std::span<std::int64_t> tokens = {};  ///< of an input with a vocabulary
+};
+
+/// Where a data set writes one sample. Of the first input and of targets one span each has elements.
 struct Sample {
   std::span<float> values = {};         ///< input of numbers
   std::span<std::int64_t> tokens = {};  ///< input of a data set with a vocabulary
   std::span<float> target = {};         ///< what the model should answer, without classes
   std::span<std::int64_t> labels = {};  ///< the same with classes: one of the sample, or one of each of its positions
   std::span<float> weight = {};         ///< one number, where the data set is weighted() or mixed()
-  std::span<std::int64_t> other_label = {};  ///< one, where the data set is mixed()
-  std::span<float> other_weight = {};        ///< one number, where the data set is mixed()
+  std::span<std::int64_t> other_label = {};    ///< one, where the data set is mixed()
+  std::span<float> other_weight = {};          ///< one number, where the data set is mixed()
+  std::span<const InputRow> more_inputs = {};  ///< one row for each of Dataset::more_inputs()
 };
 
 /// A label that counts for nothing: neither for the loss nor for what is counted of the answers. PyTorch's.
@@ -41,6 +50,9 @@ class Dataset {
   virtual Shape sample_shape() const = 0;
   /// Samples are tokens (int64) below this number; 0: they are numbers (float32).
   virtual std::int64_t vocabulary() const { return 0; }
+  /// What a sample has beside its first input, sample_shape(), in the order in which the model takes them: an image's
+  /// table of numbers, a second text. Augmentation and normalisation change the first input alone.
+  virtual std::vector<InputSpec> more_inputs() const { return {}; }
   /// Targets are classes (int64) below this number; 0: they are numbers (float32).
   virtual std::int64_t classes() const = 0;
   /// The shape of one target. With classes: a scalar's where a sample has one label, else that of its positions.
@@ -51,8 +63,9 @@ class Dataset {
   virtual bool weighted() const { return false; }
   /// Whether a sample is a mixture of two: then it has two labels, and each a weight, which its loss is multiplied by.
   virtual bool mixed() const { return false; }
-  /// Writes one sample: sample_shape().numel() values or tokens, and target_shape().numel() numbers or labels. Labels
-  /// are below classes(), or kIgnoredLabel. And the weights that there are.
+  /// Writes one sample: sample_shape().numel() values or tokens, likewise each of more_inputs(), and
+  /// target_shape().numel() numbers or labels. Labels are below classes(), or kIgnoredLabel. And the weights that there
+  /// are.
   virtual void get(const SampleKey& key, const Sample& sample) const = 0;
   /// Adds what tells these data from others to their DataDigest: all targets and all content where they cost little,
   /// otherwise some, always the same ones. Paths and times of files count for nothing. By default draws up to 32
@@ -69,6 +82,7 @@ class Transform : public Dataset {
   std::int64_t size() const final { return base_->size(); }
   Shape sample_shape() const final { return base_->sample_shape(); }
   std::int64_t vocabulary() const final { return base_->vocabulary(); }
+  std::vector<InputSpec> more_inputs() const final { return base_->more_inputs(); }
   std::int64_t classes() const final { return base_->classes(); }
   Shape target_shape() const final { return base_->target_shape(); }
   std::int64_t targets_per_sample() const final { return base_->targets_per_sample(); }

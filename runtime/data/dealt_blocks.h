@@ -16,6 +16,7 @@ class DealtBlocks : public Dataset {
   std::int64_t size() const override { return size_; }
   Shape sample_shape() const override { return base_->sample_shape(); }
   std::int64_t vocabulary() const override { return base_->vocabulary(); }
+  std::vector<InputSpec> more_inputs() const override { return base_->more_inputs(); }
   std::int64_t classes() const override { return base_->classes(); }
   Shape target_shape() const override { return base_->target_shape(); }
   std::int64_t targets_per_sample() const override { return base_->targets_per_sample(); }

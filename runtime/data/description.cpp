@@ -27,6 +27,7 @@ void require(bool fits, const std::string& what, const std::string& found, const
 }
 
 void require_answers_alike(const Description& eval, const Description& train) {
+  require(eval.more_inputs == train.more_inputs, "its samples are", eval.inputs_text(), train.inputs_text());
   require((eval.vocabulary > 0) == (train.vocabulary > 0) && eval.vocabulary <= train.vocabulary, "its vocabulary is",
           std::to_string(eval.vocabulary), std::to_string(train.vocabulary));
   require((eval.classes > 0) == (train.classes > 0) && eval.classes <= train.classes, "its classes are",
@@ -39,10 +40,23 @@ Description describe(const Dataset& dataset) {
   return {.samples = dataset.size(),
           .sample_shape = dataset.sample_shape(),
           .vocabulary = dataset.vocabulary(),
+          .more_inputs = dataset.more_inputs(),
           .classes = dataset.classes(),
           .target_shape = dataset.target_shape(),
           .targets_per_sample = dataset.targets_per_sample(),
           .weighted = dataset.weighted()};
+}
+
+std::vector<InputSpec> Description::inputs() const {
+  std::vector<InputSpec> all = more_inputs;
+  all.insert(all.begin(), {sample_shape, vocabulary});
+  return all;
+}
+
+std::string Description::inputs_text() const {
+  std::string text = sample_shape.str();
+  for (const InputSpec& input : more_inputs) text += " and " + input.str();
+  return text;
 }
 
 Description as_trained(Description some, const Description& train) {

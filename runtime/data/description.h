@@ -12,13 +12,19 @@ namespace lockstep::data {
 /// The properties of a data set that are known without its samples.
 struct Description {
   std::int64_t samples = 0;
-  Shape sample_shape = {};                ///< of one sample: channels last, or [T] tokens
-  std::int64_t vocabulary = 0;            ///< 0: samples are numbers
-  std::int64_t classes = 0;               ///< 0: targets are numbers
-  Shape target_shape = {};                ///< of one target; a scalar's where there is one label a sample
-  std::int64_t targets_per_sample = 1;    ///< that count
-  bool weighted = false;                  ///< each sample has a weight
-  std::vector<std::int64_t> labels = {};  ///< of all samples; empty where only drawing them would tell
+  Shape sample_shape = {};                  ///< of one sample: channels last, or [T] tokens
+  std::int64_t vocabulary = 0;              ///< 0: samples are numbers
+  std::vector<InputSpec> more_inputs = {};  ///< beside the first
+  std::int64_t classes = 0;                 ///< 0: targets are numbers
+  Shape target_shape = {};                  ///< of one target; a scalar's where there is one label a sample
+  std::int64_t targets_per_sample = 1;      ///< that count
+  bool weighted = false;                    ///< each sample has a weight
+  std::vector<std::int64_t> labels = {};    ///< of all samples; empty where only drawing them would tell
+
+  /// All inputs, the first one of them.
+  std::vector<InputSpec> inputs() const;
+  /// "[8, 8, 3] and [5]": the shapes of all inputs.
+  std::string inputs_text() const;
 };
 
 /// Describes an open data set, without the labels.

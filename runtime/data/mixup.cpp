@@ -39,6 +39,9 @@ double log_gamma(double alpha, const SampleKey& key, std::uint32_t& call) {
 void require_mixup(double alpha, const Description& data) {
   if (!(alpha > 0 && std::isfinite(alpha))) throw FieldError(kMixupPath, "must be > 0, is " + std::to_string(alpha));
   if (data.vocabulary > 0) throw FieldError(kMixupPath, "needs samples of numbers; those of data.train are tokens");
+  if (!data.more_inputs.empty()) {
+    throw FieldError(kMixupPath, "needs samples of one input; those of data.train are " + data.inputs_text());
+  }
   if (data.classes == 0) throw FieldError(kMixupPath, "needs classes; data.train is regression data");
   if (data.target_shape.rank() > 0) {
     throw FieldError(kMixupPath, "needs one label a sample; data.train has labels " + data.target_shape.str());

@@ -46,6 +46,10 @@ std::int64_t SampleReader::skip(SampleKey key, const Sample& sample, std::vector
   for (const std::span<std::int64_t> numbers : {sample.tokens, sample.labels, sample.other_label}) {
     std::ranges::fill(numbers, 0);
   }
+  for (const InputRow& input : sample.more_inputs) {
+    std::ranges::fill(input.values, 0.0f);
+    std::ranges::fill(input.tokens, 0);
+  }
   return errors_.max_skipped + 1;
 }
 

@@ -64,8 +64,7 @@ Tensor MultiHeadAttention::forward(const Tensor& x, KeyValues* past) {
 }
 
 MultiHeadAttention::Heads MultiHeadAttention::heads_of(const Tensor& x, std::int64_t first) {
-  const std::vector<Tensor> parts =
-      ops::split_heads(input_.forward(x), {options_.heads, kv_heads_, kv_heads_}, channels_);
+  const std::vector<Tensor> parts = ops::split_heads(input_(x), {options_.heads, kv_heads_, kv_heads_}, channels_);
   Heads heads{parts[0], parts[1], parts[2]};
   if (options_.rotary) {
     heads.q = options_.rotary->apply(heads.q, first);
@@ -80,7 +79,7 @@ Tensor MultiHeadAttention::attend(const Heads& heads, ops::AttentionOptions atte
     attention.dropout_key = next_random_key();
     attention.first_sample = StepContext::current().first_sample;
   }
-  return output_.forward(ops::join_heads({ops::scaled_dot_product_attention(heads.q, heads.k, heads.v, attention)}));
+  return output_(ops::join_heads({ops::scaled_dot_product_attention(heads.q, heads.k, heads.v, attention)}));
 }
 
 }  // namespace lockstep::nn

@@ -80,7 +80,7 @@ class RecordedRun {
 }  // namespace
 
 Tensor checkpoint(Module& block, const Tensor& x) {
-  return checkpoint(block, x, [&block](const Tensor& input) { return block.forward(input); });
+  return checkpoint(block, x, [&block](const Tensor& input) { return block(input); });
 }
 
 Tensor checkpoint(Module& block, const Tensor& x, const std::function<Tensor(const Tensor& x)>& forward) {

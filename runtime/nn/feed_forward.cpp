@@ -12,8 +12,8 @@ FeedForward::FeedForward(std::int64_t width, std::int64_t hidden, const FeedForw
       output_(add_module<Linear>("output", hidden, width, options.bias)) {}
 
 Tensor FeedForward::forward(const Tensor& x) {
-  const Tensor y = hidden_.forward(x);
-  return output_.forward(dropout_ == nullptr ? y : dropout_->forward(y));
+  const Tensor y = hidden_(x);
+  return output_(dropout_ == nullptr ? y : (*dropout_)(y));
 }
 
 GatedFeedForward::GatedFeedForward(std::int64_t width, std::int64_t hidden, bool bias)
@@ -21,8 +21,6 @@ GatedFeedForward::GatedFeedForward(std::int64_t width, std::int64_t hidden, bool
       up_(add_module<Linear>("up", width, hidden, bias)),
       output_(add_module<Linear>("output", hidden, width, bias)) {}
 
-Tensor GatedFeedForward::forward(const Tensor& x) {
-  return output_.forward(ops::mul(ops::silu(gate_.forward(x)), up_.forward(x)));
-}
+Tensor GatedFeedForward::forward(const Tensor& x) { return output_(ops::mul(ops::silu(gate_(x)), up_(x))); }
 
 }  // namespace lockstep::nn

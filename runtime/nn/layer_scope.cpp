@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "runtime/nn/module.h"
-
 namespace lockstep::nn {
 
 namespace {
@@ -14,10 +12,5 @@ thread_local const Module* running = nullptr;
 LayerScope::LayerScope(const Module& module) : outer_(std::exchange(running, &module)) {}
 LayerScope::~LayerScope() { running = outer_; }
 const Module* LayerScope::current() { return running; }
-
-Tensor run_layer(Module& layer, const Tensor& x) {
-  const LayerScope scope(layer);
-  return layer.forward(x);
-}
 
 }  // namespace lockstep::nn

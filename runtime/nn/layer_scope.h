@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/tensor/tensor.h"
-
 namespace lockstep::nn {
 
 class Module;
 
-/// Says, while it lives, whose forward pass runs on this thread. A module that calls others may set it for each of
-/// them, as Sequential does; a layer with parameters is known by those too.
+/// Says, while it lives, whose forward pass runs on this thread: Module::operator() sets it.
 class [[nodiscard]] LayerScope {
  public:
   [[nodiscard]] explicit LayerScope(const Module& module);
@@ -22,8 +19,5 @@ class [[nodiscard]] LayerScope {
  private:
   const Module* outer_;
 };
-
-/// layer.forward(x) in a scope of its own.
-Tensor run_layer(Module& layer, const Tensor& x);
 
 }  // namespace lockstep::nn

@@ -8,7 +8,6 @@
 #include "runtime/base/error.h"
 #include "runtime/base/field_checks.h"
 #include "runtime/kernels/assign.h"
-#include "runtime/nn/layer_scope.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
 
@@ -133,15 +132,16 @@ Tensor Dropout::forward(const Tensor& x) {
 Tensor Activation::forward(const Tensor& x) { return ops::activate(activation_, x); }
 
 Tensor Pool::forward(const Tensor& x) { return ops::pool(x, geometry_); }
+Tensor AdaptivePool::forward(const Tensor& x) {
+  return kind_ == kernels::PoolKind::kMax ? ops::adaptive_max_pool(x, extents_)
+                                          : ops::adaptive_average_pool(x, extents_);
+}
 Tensor GlobalAveragePool::forward(const Tensor& x) { return ops::global_average_pool(x); }
 Tensor Flatten::forward(const Tensor& x) { return ops::flatten(x); }
 
 Tensor Sequential::forward(const Tensor& x) {
   Tensor y = x;
-  for (Module* module : order_) {
-    const LayerScope scope(*module);
-    y = run(*module, y);
-  }
+  for (Module* module : order_) y = run(*module, y);
   return y;
 }
 

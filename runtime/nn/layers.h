@@ -140,6 +140,17 @@ class GlobalAveragePool : public Module {
   Tensor forward(const Tensor& x) override;
 };
 
+/// ops::adaptive_average_pool(), or adaptive_max_pool(), to these extents.
+class AdaptivePool : public Module {
+ public:
+  AdaptivePool(kernels::PoolKind kind, const Shape& extents) : kind_(kind), extents_(extents) {}
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  kernels::PoolKind kind_;
+  Shape extents_;
+};
+
 class Flatten : public Module {
  public:
   Tensor forward(const Tensor& x) override;
@@ -158,7 +169,7 @@ class Sequential : public Module {
 
  protected:
   /// One of them.
-  virtual Tensor run(Module& module, const Tensor& x) { return module.forward(x); }
+  virtual Tensor run(Module& module, const Tensor& x) { return module(x); }
 
  private:
   std::vector<Module*> order_;

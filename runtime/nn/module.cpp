@@ -9,6 +9,7 @@
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
 #include "runtime/nn/initial_values.h"
+#include "runtime/nn/layer_scope.h"
 #include "runtime/nn/name_hash.h"
 #include "runtime/nn/step_context.h"
 
@@ -32,6 +33,42 @@ Module::Module() {
   }
   const MadeName name = next_made_name();
   random_name_ = {name.seed, name.number, 0};
+}
+
+Tensor Module::forward_all(std::span<const Tensor> inputs) {
+  require_inputs(inputs.size(), 1);
+  return forward(inputs.front());
+}
+
+Tensor Module::operator()(std::span<const Tensor> inputs) {
+  const LayerScope scope(*this);
+  if (!hooks_) return forward_all(inputs);
+  return hooks_->call(*this, inputs, [this](std::span<const Tensor> all) { return forward_all(all); });
+}
+
+Tensor Module::call(const Tensor& x, const std::function<Tensor(const Tensor&)>& run) {
+  const LayerScope scope(*this);
+  if (!hooks_) return run(x);
+  return hooks_->call(*this, {&x, 1}, [&](std::span<const Tensor> inputs) {
+    require_inputs(inputs.size(), 1);
+    return run(inputs.front());
+  });
+}
+
+ModuleHooks& Module::hooks() {
+  if (!hooks_) hooks_ = std::make_unique<ModuleHooks>();
+  return *hooks_;
+}
+
+HookHandle Module::register_forward_pre_hook(ForwardPreHook hook) { return hooks().before.add(std::move(hook)); }
+HookHandle Module::register_forward_hook(ForwardHook hook) { return hooks().behind.add(std::move(hook)); }
+HookHandle Module::register_full_backward_hook(BackwardHook hook) { return hooks().backward.add(std::move(hook)); }
+
+void Module::require_inputs(std::size_t given, std::size_t expected) {
+  if (given == expected) return;
+  throw UsageError("the model takes " + std::to_string(expected) + (expected == 1 ? " input" : " inputs") +
+                       ", and is given " + std::to_string(given),
+                   "Give it data whose samples have that many inputs, Dataset::more_inputs() included.");
 }
 
 std::vector<Parameter> Module::parameters() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "runtime/kernels/random_keys.h"
+#include "runtime/nn/module_hooks.h"
 #include "runtime/nn/parameter.h"
 #include "runtime/nn/running_statistics.h"
 
@@ -53,6 +55,23 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   virtual Tensor forward(const Tensor& x) = 0;
+  /// The forward pass of a module that may take several inputs. Throws UsageError for another number than it takes:
+  /// one, but for a MultiInputModule.
+  Tensor forward(std::span<const Tensor> inputs) { return forward_all(inputs); }
+
+  /// forward() of a module that is a part of another, or of the whole: within its LayerScope and with its hooks.
+  /// forward() itself calls none.
+  Tensor operator()(const Tensor& x) { return (*this)(std::span<const Tensor>(&x, 1)); }
+  Tensor operator()(std::span<const Tensor> inputs);
+  /// The same for a forward pass that takes more than its input: `run`.
+  Tensor call(const Tensor& x, const std::function<Tensor(const Tensor& x)>& run);
+
+  /// From now on `hook` is called with each forward pass of operator(); see module_hooks.h. The module outlives the
+  /// graphs of its passes where it has backward hooks. A CUDA graph of a step holds what hooks gave the device to do
+  /// when it was captured, and calls none.
+  HookHandle register_forward_pre_hook(ForwardPreHook hook);
+  HookHandle register_forward_hook(ForwardHook hook);
+  HookHandle register_full_backward_hook(BackwardHook hook);
 
   /// This module's and its children's parameters, in the order of registration, named by their path. A shared one
   /// comes once, under the first of its names.
@@ -101,6 +120,10 @@ class Module {
   void set_arena(std::shared_ptr<Arena> arena) { arena_ = std::move(arena); }
 
  protected:
+  virtual Tensor forward_all(std::span<const Tensor> inputs);
+  /// Throws UsageError where a forward pass that takes `expected` inputs is given `given`.
+  static void require_inputs(std::size_t given, std::size_t expected);
+
   /// Names the next random numbers of this module's forward pass: by the StepContext where there is one, otherwise by
   /// the number of the call. The rows' place in the global batch comes beside it: StepContext::current().
   kernels::DropoutKey next_random_key();
@@ -139,6 +162,9 @@ class Module {
     std::uint64_t calls = 0;
   };
 
+  ModuleHooks& hooks();
+
+  std::unique_ptr<ModuleHooks> hooks_;  ///< null where none was ever registered
   bool training_ = true;
   RandomName random_name_;
   std::shared_ptr<Arena> arena_;

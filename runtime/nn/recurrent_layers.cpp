@@ -129,7 +129,7 @@ SequenceOutput RecurrentLayers::forward(const Tensor& x, const SequenceOptions& 
       if (has_c()) last_c.push_back(read_once.last.c);
     }
     y = directions_ == 1 ? outputs.front() : ops::cat(outputs, 2);
-    if (dropout_ != nullptr && layer + 1 < layers_) y = dropout_->forward(y);
+    if (dropout_ != nullptr && layer + 1 < layers_) y = (*dropout_)(y);
   }
   return {y, {ops::stack(last_h), has_c() ? ops::stack(last_c) : Tensor()}};
 }

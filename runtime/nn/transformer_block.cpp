@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "runtime/nn/layer_scope.h"
 #include "runtime/ops/elementwise.h"
 
 namespace lockstep::nn {
@@ -20,22 +19,17 @@ TransformerBlock::TransformerBlock(Parts parts)
 
 template <class Attend>
 Tensor TransformerBlock::run(const Tensor& x, Attend attend) {
-  const auto dropped = [](Dropout* dropout, const Tensor& y) { return dropout == nullptr ? y : dropout->forward(y); };
+  const auto dropped = [](Dropout* dropout, const Tensor& y) { return dropout == nullptr ? y : (*dropout)(y); };
   const auto attended = [&](const Tensor& input) {
-    Tensor y;
-    {
-      const LayerScope scope(attention_);
-      y = attend(input);
-    }
-    return dropped(attention_dropout_, y);
+    return dropped(attention_dropout_, attention_.call(input, attend));
   };
-  const auto fed = [&](const Tensor& input) { return dropped(feed_forward_dropout_, run_layer(feed_forward_, input)); };
+  const auto fed = [&](const Tensor& input) { return dropped(feed_forward_dropout_, feed_forward_(input)); };
   if (norm_place_ == NormPlace::kBehind) {
-    const Tensor y = run_layer(attention_norm_, ops::add(x, attended(x)));
-    return run_layer(feed_forward_norm_, ops::add(y, fed(y)));
+    const Tensor y = attention_norm_(ops::add(x, attended(x)));
+    return feed_forward_norm_(ops::add(y, fed(y)));
   }
-  const Tensor y = ops::add(x, attended(run_layer(attention_norm_, x)));
-  return ops::add(y, fed(run_layer(feed_forward_norm_, y)));
+  const Tensor y = ops::add(x, attended(attention_norm_(x)));
+  return ops::add(y, fed(feed_forward_norm_(y)));
 }
 
 Tensor TransformerBlock::forward(const Tensor& x, const Tensor& mask) {

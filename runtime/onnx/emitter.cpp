@@ -29,8 +29,8 @@ std::vector<std::int64_t> Emitter::target(const Value& value) const {
 }
 
 std::string Emitter::batch() const {
-  const std::string shape =
-      node("Shape", {writer_.name_of(writer_.trace().input, writer_.layout_of(writer_.trace().input))});
+  const int input = writer_.trace().inputs.front();
+  const std::string shape = node("Shape", {writer_.name_of(input, writer_.layout_of(input))});
   return node("Gather", {shape, ints({0})}, {{"axis", std::int64_t{0}}});
 }
 

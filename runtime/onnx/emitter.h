@@ -67,7 +67,7 @@ class Emitter {
   }
   /// The extents of a value, -1 for the one that is the batch's. Throws UsageError where there are several.
   std::vector<std::int64_t> target(const Value& value) const;
-  /// The model's input's first extent, int64 [1].
+  /// The first extent of the model's inputs, int64 [1].
   std::string batch() const;
 
   /// The operation's result.

@@ -31,23 +31,30 @@ void require_small(nn::Module& model) {
 }
 
 /// Samples that differ from element to element and from batch to batch.
-Tensor made_batch(const ExportOptions& options, std::int64_t samples) {
-  std::vector<std::int64_t> extents{samples};
-  extents.insert(extents.end(), options.sample_shape.extents().begin(), options.sample_shape.extents().end());
-  const Shape shape{std::span<const std::int64_t>(extents)};
+Tensor made_batch(const InputSpec& input, std::int64_t samples) {
+  const Shape shape = input.shape.batched(samples);
   const auto number = [samples](std::size_t i) {
     return (i * 40503 + static_cast<std::size_t>(samples) * 7919) % 65536;
   };
   const auto count = static_cast<std::size_t>(shape.numel());
-  if (options.vocabulary > 0) {
+  if (input.vocabulary > 0) {
     std::vector<std::int64_t> tokens(count);
-    for (std::size_t i = 0; i < count; ++i) tokens[i] = static_cast<std::int64_t>(number(i)) % options.vocabulary;
+    for (std::size_t i = 0; i < count; ++i) tokens[i] = static_cast<std::int64_t>(number(i)) % input.vocabulary;
     return Tensor::from(tokens, shape);
   }
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(number(i)) / 32768 - 1;
   return Tensor::from(values, shape);
 }
+
+std::vector<Tensor> made_inputs(const ExportOptions& options, std::int64_t samples) {
+  std::vector<Tensor> inputs{made_batch({options.sample_shape, options.vocabulary}, samples)};
+  for (const InputSpec& input : options.more_inputs) inputs.push_back(made_batch(input, samples));
+  return inputs;
+}
+
+/// Images and volumes have their channels first.
+Layout layout_of_input(const Value& input) { return input.shape.rank() >= 4 ? Layout::kFirst : Layout::kLast; }
 
 void emit(Writer& writer, const Operation& operation) {
   const Emitter emitter(writer, operation);
@@ -57,13 +64,18 @@ void emit(Writer& writer, const Operation& operation) {
 
 void write_graph(const Trace& trace, GraphProto& graph) {
   Writer writer(trace, graph);
-  const int rank = writer.value(trace.input).shape.rank();
-  const Layout of_input = rank >= 4 ? Layout::kFirst : Layout::kLast;
-  writer.describe(*graph.add_input(), trace.input, of_input, writer.unique("input"));
-  writer.define(trace.input, of_input, "input");
+  for (std::size_t i = 0; i < trace.inputs.size(); ++i) {
+    const int input = trace.inputs[i];
+    const std::string name = writer.unique(i == 0 ? "input" : fmt::format("input_{}", i + 1));
+    const Layout layout = layout_of_input(writer.value(input));
+    writer.describe(*graph.add_input(), input, layout, name);
+    writer.define(input, layout, name);
+  }
+  const Value& first = writer.value(trace.inputs.front());
   const std::string output = writer.unique("output");
   for (const Operation& operation : trace.operations) emit(writer, operation);
-  const Layout of_output = writer.value(trace.output).shape.rank() == rank ? of_input : Layout::kLast;
+  const bool like_input = writer.value(trace.output).shape.rank() == first.shape.rank();
+  const Layout of_output = like_input ? layout_of_input(first) : Layout::kLast;
   writer.node("Identity", {writer.name_of(trace.output, of_output)}, {}, "result");
   graph.mutable_node()->rbegin()->set_output(0, output);
   writer.describe(*graph.add_output(), trace.output, of_output, output);
@@ -73,7 +85,7 @@ void write_graph(const Trace& trace, GraphProto& graph) {
 
 std::string exported(nn::Module& model, const ExportOptions& options) {
   require_small(model);
-  const Trace trace = trace_batches(model, [&](std::int64_t samples) { return made_batch(options, samples); });
+  const Trace trace = trace_batches(model, [&](std::int64_t samples) { return made_inputs(options, samples); });
   ModelProto file;
   file.set_ir_version(kIrVersion);
   file.set_producer_name("lockstep");

@@ -26,12 +26,12 @@ class Tracer final : private autograd::RecordObserver {
     }
   }
 
-  Trace run(nn::Module& model, const Tensor& input) {
-    trace_.input = add(input, kNone);
+  Trace run(nn::Module& model, std::span<const Tensor> inputs) {
+    for (const Tensor& input : inputs) trace_.inputs.push_back(add(input, kNone));
     outer_ = autograd::observe_records(this);
     Tensor output;
     try {
-      output = nn::forward(model, input);
+      output = nn::forward(model, inputs);
     } catch (...) {
       autograd::observe_records(outer_);
       throw;
@@ -120,7 +120,7 @@ Trace needed_of(const Trace& whole) {
     if (value.producer == kNone || needed[static_cast<std::size_t>(value.producer)]) continue;
     needed[static_cast<std::size_t>(value.producer)] = true;
     for (const int input : whole.operations[static_cast<std::size_t>(value.producer)].inputs) {
-      if (input != kNone && input != whole.input) open.push_back(input);
+      if (input != kNone) open.push_back(input);
     }
   }
   Trace kept;
@@ -131,7 +131,7 @@ Trace needed_of(const Trace& whole) {
     if (is_new) kept.values.push_back(whole.values[static_cast<std::size_t>(value)]);
     return entry->second;
   };
-  kept.input = renumbered(whole.input);
+  for (const int input : whole.inputs) kept.inputs.push_back(renumbered(input));
   for (std::size_t i = 0; i < whole.operations.size(); ++i) {
     if (!needed[i]) continue;
     Operation operation = whole.operations[i];
@@ -148,12 +148,12 @@ Trace needed_of(const Trace& whole) {
 
 }  // namespace
 
-Trace trace(nn::Module& model, const Tensor& input) {
+Trace trace(nn::Module& model, std::span<const Tensor> inputs) {
   const autograd::NoGrad no_grad;
   model.train(false);
-  const Trace whole = Tracer(model).run(model, input);
+  const Trace whole = Tracer(model).run(model, inputs);
   if (whole.values[static_cast<std::size_t>(whole.output)].constant.defined()) {
-    throw UsageError("the model's output does not come from its input by operations that record themselves");
+    throw UsageError("the model's output does not come from its inputs by operations that record themselves");
   }
   return needed_of(whole);
 }

@@ -36,20 +36,23 @@ std::string described(const Operation& operation) {
 
 }  // namespace
 
-Trace trace_batches(nn::Module& model, const std::function<Tensor(std::int64_t samples)>& batch_of) {
+Trace trace_batches(nn::Module& model, const std::function<std::vector<Tensor>(std::int64_t samples)>& batch_of) {
   const Trace other = trace(model, batch_of(kTracedBatch + 1));
   Trace one = trace(model, batch_of(kTracedBatch));
   if (one.operations.size() != other.operations.size() || one.values.size() != other.values.size()) refuse("the model");
+  const auto compare = [&](const std::vector<int>& values, const std::string& where) {
+    for (const int value : values) {
+      if (value == kNone) continue;
+      Value& found = one.values[static_cast<std::size_t>(value)];
+      found.of_batch = differences(found, other.values[static_cast<std::size_t>(value)], where);
+    }
+  };
+  compare(one.inputs, "the model");
   for (std::size_t i = 0; i < one.operations.size(); ++i) {
     const Operation &a = one.operations[i], &b = other.operations[i];
     if (a.name != b.name || a.inputs != b.inputs || a.results != b.results) refuse(described(a));
-    for (const auto* values : {&a.inputs, &a.results}) {
-      for (const int value : *values) {
-        if (value == kNone) continue;
-        Value& found = one.values[static_cast<std::size_t>(value)];
-        found.of_batch = differences(found, other.values[static_cast<std::size_t>(value)], described(a));
-      }
-    }
+    compare(a.inputs, described(a));
+    compare(a.results, described(a));
   }
   return one;
 }

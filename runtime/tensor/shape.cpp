@@ -41,6 +41,12 @@ Shape Shape::with(int d, std::int64_t extent) const {
   return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(rank_)));
 }
 
+Shape Shape::batched(std::int64_t count) const {
+  std::array<std::int64_t, kMaxRank + 1> extents{count};
+  std::ranges::copy(this->extents(), extents.begin() + 1);
+  return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(rank_) + 1));
+}
+
 std::string Shape::str() const {
   std::string text = "[";
   for (int d = 0; d < rank_; ++d) {

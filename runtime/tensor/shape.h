@@ -30,6 +30,8 @@ class Shape {
 
   /// The shape with one extent replaced.
   [[nodiscard]] Shape with(int d, std::int64_t extent) const;
+  /// The shape of `count` tensors of this one, stacked: [count, extents...]. Throws ShapeError above kMaxRank.
+  [[nodiscard]] Shape batched(std::int64_t count) const;
 
   std::span<const std::int64_t> extents() const { return {extents_.data(), static_cast<std::size_t>(rank_)}; }
   /// "[32, 8, 8, 1]"

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/base/cores.h"
+#include "runtime/data/description.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
@@ -53,7 +54,7 @@ DataBench bench_data(const job::Job& job, std::chrono::duration<double> time) {
   if (options.decode_threads == 0) {
     options.decode_threads = std::min<std::int64_t>(usable_cores(), data::kMostDefaultDecodeThreads);
   }
-  DataBench bench{.sample_shape = dataset->sample_shape().str(),
+  DataBench bench{.sample_shape = data::describe(*dataset).inputs_text(),
                   .samples = dataset->size(),
                   .batch = std::min(options.global_batch, dataset->size()),
                   .speeds = {measure(dataset, options, 1, time)}};

@@ -48,7 +48,7 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Eval
     std::ranges::move(share.unread, std::back_inserter(unread));
     if (stopped || share.input.size(0) == 0) continue;
     const data::Batch there = share.to(network_.device());
-    const Tensor output = network_.forward(there.input);
+    const Tensor output = network_.forward(there);
     const double loss = task_.loss(output, there, 1.0).item();
     metrics.add(output, share.target, loss);
     if (!std::isfinite(loss)) first_bad = std::min(first_bad, i);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model_zoo/build.h"
+#include "runtime/data/description.h"
 #include "runtime/job/model_options.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/tensor/gpu.h"
@@ -35,7 +36,7 @@ RunFacts facts_of(const TrainOptions& options, const Network& network, const Tra
                  .model = model_zoo::name_of(job::model_options(job.model())),
                  .parameters = parameters,
                  .samples = static_cast<std::uint64_t>(data.train()->size()),
-                 .sample_shape = data.train()->sample_shape().str(),
+                 .sample_shape = data::describe(*data.train()).inputs_text(),
                  .classes = data.train()->classes(),
                  .eval_samples = std::nullopt,
                  .steps = job.train().steps(),

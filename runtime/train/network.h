@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "runtime/data/batch.h"
 #include "runtime/data/description.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/forward.h"
@@ -32,7 +33,7 @@ class Network {
   Device device() const { return device_; }
   const Task& task() const { return task_; }
 
-  Tensor forward(const Tensor& input) { return nn::forward(*model_, input); }
+  Tensor forward(const data::Batch& batch) { return nn::forward(*model_, batch.inputs()); }
 
  private:
   Device device_;

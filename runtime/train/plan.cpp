@@ -207,16 +207,16 @@ class Planner {
 
   /// A forward pass and the loss on no samples at all: every operation checks its shapes, and none computes anything.
   void run_without_samples(nn::Module& model, const Task& task) const {
-    const auto batch_of_none = [](const Shape& sample, std::int64_t count) {
-      std::vector<std::int64_t> extents{0};
-      extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
-      return Tensor::empty(Shape(std::span<const std::int64_t>(extents)), count > 0 ? DType::kInt64 : DType::kFloat32);
-    };
+    std::vector<Tensor> inputs;
+    for (const InputSpec& input : plan_.train.inputs()) {
+      inputs.push_back(Tensor::empty(input.shape.batched(0), input.dtype()));
+    }
     const autograd::NoGrad no_grad;
     model.train(false);
-    const Tensor output = model.forward(batch_of_none(plan_.train.sample_shape, plan_.train.vocabulary));
+    const Tensor output = model.forward(inputs);
     task.require_output(output.shape());
-    task.loss(output, batch_of_none(plan_.train.target_shape, plan_.train.classes), 1.0);
+    const DType target = plan_.train.classes > 0 ? DType::kInt64 : DType::kFloat32;
+    task.loss(output, Tensor::empty(plan_.train.target_shape.batched(0), target), 1.0);
   }
 
   void count_bytes(nn::Module& model, const optim::Optimizer& optimizer, std::int64_t tensors) {

@@ -66,7 +66,8 @@ Task::Task(const job::Train& train, const data::Description& data, Device device
              .outputs = data.classes > 0 ? data.classes : data.target_shape.numel(),
              .vocabulary = data.vocabulary,
              .target_shape = data.target_shape,
-             .classes = data.classes} {
+             .classes = data.classes,
+             .more_inputs = data.more_inputs} {
   if (registered_ != nullptr) return;
   const bool needs_classes = loss_ != job::MSE && !learns_masks();
   if (needs_classes && classifies() && class_weight_.defined() && class_weight_.numel() != data.classes) {

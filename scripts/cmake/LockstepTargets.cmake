@@ -48,7 +48,7 @@ add_compile_options($<${cxx}:-ffp-contract=off> $<${cuda}:-Xcompiler=-ffp-contra
 # clang 19 takes a lambda's copy of a structured binding under its own name, which clang 14 needs, for a shadow.
 target_compile_options(
   lockstep_options
-  INTERFACE $<${cxx}:-Wall;-Wextra;-Wnon-virtual-dtor;-Wold-style-cast;-Woverloaded-virtual>
+  INTERFACE $<${cxx}:-Wall;-Wextra;-Wnon-virtual-dtor;-Wold-style-cast>
             $<$<AND:${cxx},$<CXX_COMPILER_ID:GNU>>:-Wshadow>
             $<${cxx}:-Wno-missing-field-initializers>
             # GCC takes a source within a unit for a header, whose types of its own would be others in each source.

@@ -28,12 +28,6 @@ std::unique_ptr<nn::Module> make(const ModelOptions& options, const Shape& sampl
   return build(options, {sample, outputs}, 1);
 }
 
-Shape batch_of(std::int64_t rows, const Shape& sample) {
-  std::vector<std::int64_t> extents{rows};
-  extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
-  return Shape(std::span<const std::int64_t>(extents));
-}
-
 std::int64_t parameters_of(const nn::Module& model) {
   std::int64_t count = 0;
   for (const nn::Parameter& parameter : model.parameters()) count += parameter.tensor.numel();
@@ -60,7 +54,7 @@ class EveryModel : public ::testing::TestWithParam<Fit> {};
 TEST_P(EveryModel, MapsABatchToItsOutputsAndReachesEveryParameter) {
   const Fit& fit = GetParam();
   const auto model = make(fit.options, fit.sample, fit.outputs);
-  const Tensor y = model->forward(random_tensor(batch_of(3, fit.sample), DType::kFloat32, 1));
+  const Tensor y = model->forward(random_tensor(fit.sample.batched(3), DType::kFloat32, 1));
   EXPECT_EQ(y.shape(), (Shape{3, fit.outputs}));
   ops::sum(y).backward();
   for (const nn::Parameter& parameter : model->parameters()) {
@@ -71,7 +65,7 @@ TEST_P(EveryModel, MapsABatchToItsOutputsAndReachesEveryParameter) {
 TEST_P(EveryModel, TakesABatchWithoutSamples) {
   const Fit& fit = GetParam();
   const auto model = make(fit.options, fit.sample, fit.outputs);
-  const Tensor y = model->forward(random_tensor(batch_of(0, fit.sample), DType::kFloat32, 1));
+  const Tensor y = model->forward(random_tensor(fit.sample.batched(0), DType::kFloat32, 1));
   EXPECT_EQ(y.shape(), (Shape{0, fit.outputs}));
   ops::sum(y).backward();
   for (const nn::Parameter& parameter : model->parameters()) {
@@ -84,7 +78,7 @@ TEST_P(EveryModel, EvaluatesEachSampleByItself) {
   const auto model = make(fit.options, fit.sample, fit.outputs);
   model->train(false);
   const autograd::NoGrad no_grad;
-  const Tensor x = random_tensor(batch_of(3, fit.sample), DType::kFloat32, 1);
+  const Tensor x = random_tensor(fit.sample.batched(3), DType::kFloat32, 1);
   const Tensor together = model->forward(x), alone = model->forward(x.rows(1, 2));
   kernels::testing::expect_close(alone, together.rows(1, 2), {.relative = 1e-4, .absolute = 1e-4});
 }

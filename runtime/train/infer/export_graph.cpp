@@ -16,11 +16,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The shape of a sample of the data that is predicted: volumes whole, where patches of them are trained on.
-Shape sample_shape(const job::Job& job) {
+/// The data that are predicted: volumes whole, where patches of them are trained on.
+data::Description predicted(const job::Job& job) {
   data::DataOptions options = job::data_options(job.data());
   options.augment = {};
-  return data::describe(options, job.data().has_eval() ? data::Split::kEval : data::Split::kTrain).sample_shape;
+  return data::describe(options, job.data().has_eval() ? data::Split::kEval : data::Split::kTrain);
 }
 
 }  // namespace
@@ -34,9 +34,11 @@ GraphResult export_graph(const job::Job& job, const fs::path& checkpoint, const 
   require_graph_format(out);
   require_writable(out);
   const RestoredModel restored = restored_model(job, checkpoint, raw_weights);
-  const std::string file = onnx::exported(
-      *restored.model,
-      {.sample_shape = sample_shape(job), .vocabulary = restored.task.model_input().vocabulary, .name = job.name()});
+  const model_zoo::ModelInput& input = restored.task.model_input();
+  const std::string file = onnx::exported(*restored.model, {.sample_shape = predicted(job).sample_shape,
+                                                            .vocabulary = input.vocabulary,
+                                                            .name = job.name(),
+                                                            .more_inputs = input.more_inputs});
   if (const std::error_code error = write_whole_file(out, file)) {
     throw StorageError("cannot write " + out.string() + ": " + error.message());
   }

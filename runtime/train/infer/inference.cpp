@@ -86,13 +86,13 @@ class Deployed {
   }
 
   /// float32 on the CPU; waits for it.
-  Tensor predict(const Tensor& input) {
+  Tensor predict(std::span<const Tensor> inputs) {
     const auto begin = std::chrono::steady_clock::now();
-    const Tensor output = nn::forward(*model_, input).to(kCpu);
+    const Tensor output = nn::forward(*model_, inputs).to(kCpu);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     // The first pass takes memory and chooses kernels: it counts only where there is no other.
     if (++passes_ == 2) samples_ = seconds_ = 0;
-    samples_ += static_cast<double>(input.size(0));
+    samples_ += static_cast<double>(inputs.front().size(0));
     seconds_ += time.count();
     return output;
   }
@@ -182,11 +182,11 @@ class Inference {
 
  private:
   void predict(const data::Batch& block, const Tensor& rows) {
-    const Tensor input = block.input.to(options_.device);
-    const Tensor output = model_->predict(input);
-    const Tensor reference = float32_ ? float32_->predict(input) : Tensor();
+    const std::vector<Tensor> inputs = block.to(options_.device).inputs();
+    const Tensor output = model_->predict(inputs);
+    const Tensor reference = float32_ ? float32_->predict(inputs) : Tensor();
     const auto columns = static_cast<std::size_t>(columns_);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(input.size(0)); ++i) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(block.input.size(0)); ++i) {
       const auto row = rows.mutable_as<float>().subspan(i * columns, columns);
       const std::vector<float> numbers = numbers_of(output, i);
       answer(numbers, row);

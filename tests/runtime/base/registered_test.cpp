@@ -17,6 +17,9 @@ Numbers numbers() {
     return std::make_unique<double>(x * settings.number("factor", 2));
   });
   registry.add("none", [](double, const Settings&) { return nullptr; });
+  registry.add("broken", [](double x, const Settings&) {
+    return std::make_unique<double>(std::vector<double>().at(static_cast<std::size_t>(x)));
+  });
   return registry;
 }
 
@@ -40,8 +43,9 @@ TEST(Registry, RefusesWhatItCannotMake) {
   Numbers registry = numbers();
   const auto make = [&registry](const RegisteredOptions& call) { return error_of([&] { registry.make(call, 1); }); };
   EXPECT_THAT(make({.name = "scale"}),
-              HasSubstr("no number \"scale\" is registered in this program, lockstep; it has none, scaled"));
+              HasSubstr("no number \"scale\" is registered in this program, lockstep; it has broken, none, scaled"));
   EXPECT_THAT(make({.name = "none"}), HasSubstr("the function of \"none\" gave no number"));
+  EXPECT_THAT(make({.name = "broken"}), HasSubstr("the function of \"broken\" made no number: vector::"));
   EXPECT_THAT(make({.name = "scaled", .options = {{"fator", "1"}}}),
               HasSubstr("there is no option \"fator\"; it has factor"));
   EXPECT_THAT(make({.name = "none", .options = {{"factor", "1"}}}),

@@ -202,5 +202,12 @@ TEST(Layers, ActivationsAreThoseTheyName) {
   EXPECT_TRUE(Activation(kernels::Activation::kNone).forward(x).is(x));
 }
 
+TEST(AdaptivePoolLayer, PoolsToItsExtents) {
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4, 5}, {1, 5, 1});
+  AdaptivePool average(kernels::PoolKind::kAverage, {2}), most(kernels::PoolKind::kMax, {2});
+  EXPECT_THAT(average(x).as<float>(), testing::ElementsAre(2, 4));
+  EXPECT_THAT(most(x).as<float>(), testing::ElementsAre(3, 5));
+}
+
 }  // namespace
 }  // namespace lockstep::nn

@@ -15,7 +15,7 @@ using ::testing::ThrowsMessage;
 
 TEST(UndefinedInput, OfAModelIsNamed) {
   Linear model(3, 2);
-  EXPECT_THAT([&] { forward(model, {}); },
+  EXPECT_THAT([&] { forward(model, Tensor()); },
               ThrowsMessage<UsageError>(HasSubstr("forward: the input is an undefined tensor")));
   EXPECT_THAT([&] { model.forward({}); },
               ThrowsMessage<UsageError>(HasSubstr("linear: the input is an undefined tensor")));

@@ -11,6 +11,9 @@
 #include "configs/onnx.pb.h"
 #include "model_zoo/build.h"
 #include "runtime/base/error.h"
+#include "runtime/nn/embedding.h"
+#include "runtime/nn/layers.h"
+#include "runtime/nn/multi_input_module.h"
 #include "runtime/ops/ops.h"
 
 namespace lockstep::onnx {
@@ -243,6 +246,37 @@ TEST(OnnxGraph, OfWeightsBeyondTheFormatIsRefusedAtOnce) {
     EXPECT_THAT(error.what(), HasSubstr("2 GiB"));
     EXPECT_THAT(error.advice(), HasSubstr("safetensors"));
   }
+}
+
+/// An image through a convolution, a text through embeddings.
+class ImageAndText final : public nn::MultiInputModule<2> {
+ public:
+  ImageAndText()
+      : conv_(add_module<nn::Conv>("conv", 3, 4, nn::ConvOptions{})),
+        words_(add_module<nn::Embedding>("words", 9, 4)) {}
+  Tensor forward(const Tensor& image, const Tensor& text) override {
+    return ops::global_average_pool(conv_.forward(image)) + ops::select(words_.forward(text), 1, 0);
+  }
+
+ private:
+  nn::Conv& conv_;
+  nn::Embedding& words_;
+};
+
+TEST(OnnxExport, OfSeveralInputsNamesEach) {
+  ImageAndText model;
+  ModelProto file;
+  ASSERT_TRUE(file.ParseFromString(
+      exported(model, {.sample_shape = {8, 8, 3}, .more_inputs = {{.shape = {6}, .vocabulary = 9}}})));
+  const GraphProto& graph = file.graph();
+  expect_whole(graph);
+  ASSERT_EQ(graph.input_size(), 2);
+  EXPECT_EQ(graph.input(0).name(), "input");
+  EXPECT_EQ(extents_of(graph.input(0)), (std::vector<std::string>{"batch", "3", "8", "8"}));
+  EXPECT_EQ(graph.input(1).name(), "input_2");
+  EXPECT_EQ(extents_of(graph.input(1)), (std::vector<std::string>{"batch", "6"}));
+  EXPECT_EQ(graph.input(1).type().tensor_type().elem_type(), TensorProto::INT64);
+  EXPECT_EQ(extents_of(graph.output(0)), (std::vector<std::string>{"batch", "4"}));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "runtime/tensor/stream.h"
 #include "runtime/train/train.h"
 #include "runtime/train/trainer.h"
+#include "tests/runtime/data/several_inputs.h"
 
 namespace lockstep::train {
 namespace {
@@ -157,6 +158,18 @@ TEST_F(TrainerRanks, AJobAloneSuffices) {
   const TrainerResult result = Trainer(world_, std::move(given)).run();
   EXPECT_EQ(result.step, 8u);
   EXPECT_FALSE(result.evaluation);
+}
+
+TEST_F(TrainerRanks, RefusesAModelThatTakesAnotherNumberOfInputs) {
+  TrainerOptions given = options();
+  given.train_data = given.eval_data = std::make_shared<data::ImagesTablesAndTexts>();
+  Trainer trainer(world_, given);
+  try {
+    trainer.run();
+    ADD_FAILURE() << "an MLP took three inputs";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("mlp takes one input, and the samples of data.train have 3"));
+  }
 }
 
 TEST_F(TrainerRanks, ObserversOnEveryRankHearTheSame) {
