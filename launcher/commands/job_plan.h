@@ -17,9 +17,10 @@ train::Plan plan_of(const job::Checked& job, const LaunchOptions& launch, const 
                     bool reads_weights = false);
 
 /// A plan without errors as `lockstep validate --json` prints it: {"ranks", "model", "parameters", "opt_level",
-/// "dtype", "train": {"samples", "sample_shape", "classes" or "target_shape", "more_inputs" where a sample has several},
-/// "eval" (null where there is none), "global_batch", "steps", "steps_per_epoch", "epochs", "eval_every", "memory": bytes
-/// a rank by what takes them, "checkpoints": {"count", "bytes" of each, "every_steps", "keep", "directory"}}.
+/// "dtype", "train": {"samples", "sample_shape", "classes" or "target_shape", "more_inputs" where a sample has
+/// several}, "eval" (null where there is none), "global_batch", "steps", "steps_per_epoch", "epochs", "eval_every",
+/// "memory": bytes a rank by what takes them, "checkpoints": {"count", "bytes" of each, "every_steps", "keep",
+/// "directory"}}.
 nlohmann::ordered_json to_json(const train::Plan& plan, const job::Job& job, int ranks);
 
 /// The plan as text for a person.
