@@ -33,8 +33,8 @@ class Residual final : public nn::Module {
         middle_(add_module<nn::Linear>("middle", width, width)),
         out_(add_module<nn::Linear>("out", width, input.outputs)) {}
   Tensor forward(const Tensor& x) override {
-    const Tensor hidden = ops::gelu(in_.forward(x));
-    return out_.forward(hidden + ops::gelu(middle_.forward(hidden)));
+    const Tensor hidden = ops::gelu(in_(x));
+    return out_(hidden + ops::gelu(middle_(hidden)));
   }
 
  private:

@@ -28,8 +28,8 @@ class Residual final : public nn::Module {
         middle_(add_module<nn::Linear>("middle", 64, 64)),
         out_(add_module<nn::Linear>("out", 64, 1)) {}
   Tensor forward(const Tensor& x) override {
-    const Tensor hidden = ops::gelu(in_.forward(x));
-    return out_.forward(ops::add(hidden, ops::gelu(middle_.forward(hidden))));
+    const Tensor hidden = ops::gelu(in_(x));
+    return out_(ops::add(hidden, ops::gelu(middle_(hidden))));
   }
 
  private:

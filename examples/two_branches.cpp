@@ -38,7 +38,7 @@ class TwoBranches final : public nn::MultiInputModule<2> {
         table_(add_module<nn::Linear>("table", input.more_inputs.at(0).shape.numel(), 64)),
         head_(add_module<nn::Linear>("head", 64, input.outputs)) {}
   Tensor forward(const Tensor& image, const Tensor& table) override {
-    return head_.forward(ops::gelu(image_.forward(ops::flatten(image)) + table_.forward(table)));
+    return head_(ops::gelu(image_(ops::flatten(image)) + table_(table)));
   }
 
  private:

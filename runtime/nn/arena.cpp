@@ -45,10 +45,12 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
   if (parameters.empty()) throw UsageError("a model without parameters cannot be trained");
   std::ranges::reverse(parameters);
   for (Parameter& parameter : parameters) {
-    if (const auto& hooks = autograd::meta_of(parameter.tensor).hooks; hooks && !hooks->empty()) {
+    std::shared_ptr<HookList<autograd::GradientHook>>& hooks = autograd::meta_of(parameter.tensor).hooks;
+    if (hooks && !hooks->empty()) {
       throw UsageError("parameter " + parameter.name + " has a hook, which a gradient in an arena does not pass",
                        "Remove it before amp::initialize, and change gradients behind the backward pass.");
     }
+    hooks = nullptr;
     const std::int64_t end = size_ + parameter.tensor.numel();
     slots_.push_back({std::move(parameter), size_, end});
     size_ = padded(end);

@@ -5,6 +5,7 @@
 
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
+#include "runtime/autograd/tensor_hooks.h"
 #include "runtime/base/error.h"
 #include "runtime/kernels/assign.h"
 #include "runtime/nn/layers.h"
@@ -125,6 +126,22 @@ TEST(Arena, ReceivesTheGradientsInPlace) {
     EXPECT_EQ(model.parameter(i).grad().shape(), model.parameter(i).shape());
     EXPECT_EQ(values_of(model.parameter(i).grad()), values_of(plain.parameter(i).grad()));
   }
+}
+
+TEST(Arena, TakesNoParameterWithAHookAndKnowsOneThatIsGone) {
+  Net model, plain;
+  const autograd::GradientHook doubled = [](const Tensor& grad) { return ops::scale(grad, 2); };
+  HookHandle handle = autograd::register_hook(model.parameter(0), doubled);
+  EXPECT_THROW(Arena(model.net, on_device()), UsageError);
+  handle.remove();
+  const Arena arena(model.net, on_device());
+  EXPECT_THROW(autograd::register_hook(model.parameter(0), doubled), UsageError);
+  // Twice: the second time what is there is added to.
+  for (int pass = 0; pass < 2; ++pass) {
+    model.loss().backward();
+    plain.loss().backward();
+  }
+  EXPECT_EQ(values_of(model.parameter(0).grad()), values_of(plain.parameter(0).grad()));
 }
 
 TEST(Arena, NeedsNoMemoryForTheGradientsOfABackwardPass) {
