@@ -4,6 +4,9 @@
 // The floor of a product's time: as many independent multiply-adds as hide their latency. A file for each family of
 // processors.
 
+#include <cstddef>
+#include <utility>
+
 namespace lockstep::bench {
 
 struct Peak {
@@ -16,19 +19,19 @@ Peak peak();
 constexpr int kPeakRounds = 10000;
 constexpr int kPeakSums = 12;
 
-/// keep(sum) makes the compiler leave a sum in its register, and touch it in every round.
+/// keep(sum) makes the compiler leave a sum in its register, and touch it in every round. The sums are named one by one:
+/// in a loop over them GCC would keep them in memory.
+template <class Lanes, class Keep, std::size_t... kAt>
+[[gnu::always_inline]] inline float multiply_add_rounds(float factor, Keep keep, std::index_sequence<kAt...>) {
+  Lanes sums[sizeof...(kAt)] = {};
+  for (int round = 0; round < kPeakRounds; ++round) {
+    ((sums[kAt] = sums[kAt] * factor + factor, keep(sums[kAt])), ...);
+  }
+  return (sums[kAt][0] + ...);
+}
 template <class Lanes, class Keep>
 [[gnu::always_inline]] inline float multiply_add_rounds(float factor, Keep keep) {
-  Lanes sums[kPeakSums] = {};
-  for (int round = 0; round < kPeakRounds; ++round) {
-    for (Lanes& sum : sums) {
-      sum = sum * factor + factor;
-      keep(sum);
-    }
-  }
-  Lanes total = sums[0];
-  for (const Lanes& sum : sums) total += sum;
-  return total[0];
+  return multiply_add_rounds<Lanes>(factor, keep, std::make_index_sequence<kPeakSums>());
 }
 
 template <class Lanes>
