@@ -19,8 +19,8 @@ Peak peak();
 constexpr int kPeakRounds = 10000;
 constexpr int kPeakSums = 12;
 
-/// keep(sum) makes the compiler leave a sum in its register, and touch it in every round. The sums are named one by one:
-/// in a loop over them GCC would keep them in memory.
+/// keep(sum) makes the compiler leave a sum in its register, and touch it in every round. The sums are named one by
+/// one: in a loop over them GCC would keep them in memory.
 template <class Lanes, class Keep, std::size_t... kAt>
 [[gnu::always_inline]] inline float multiply_add_rounds(float factor, Keep keep, std::index_sequence<kAt...>) {
   Lanes sums[sizeof...(kAt)] = {};
