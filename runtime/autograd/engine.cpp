@@ -11,6 +11,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/gradient_sum.h"
+#include "runtime/autograd/initial_gradients.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/scale_mark.h"
 #include "runtime/autograd/tensor_hooks.h"
@@ -305,36 +306,6 @@ class Pass {
   std::unordered_map<const Meta*, GradientSum> hooked_leaves_;  ///< of leaves with hooks, which see the whole sum
   std::vector<std::shared_ptr<PassGuard>> entered_;             ///< once for each leaf
 };
-
-Tensor initial_gradient(const Tensor& output, const Tensor& grad) {
-  if (!output.defined() || !output.requires_grad()) {
-    throw UsageError("backward from " + describe(output) + ", which no recorded operation on a leaf made",
-                     "Call set_requires_grad(true) on a leaf, and run the forward pass outside NoGrad.");
-  }
-  if (grad.defined()) {
-    if (grad.shape() != output.shape() || grad.dtype() != output.dtype()) {
-      throw ShapeError("the gradient of " + describe(output) + " has its shape and dtype, not " + describe(grad));
-    }
-    return grad;
-  }
-  if (output.numel() != 1) {
-    throw ShapeError("backward without a gradient needs a scalar, not " + describe(output));
-  }
-  const Tensor one = Tensor::empty(output.shape(), output.dtype(), output.device());
-  kernels::fill(one, 1.0);
-  return one;
-}
-
-std::vector<Tensor> initial_gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads) {
-  if (!grads.empty() && grads.size() != outputs.size()) {
-    throw UsageError(std::to_string(grads.size()) + " gradients for " + std::to_string(outputs.size()) + " outputs");
-  }
-  std::vector<Tensor> initial;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    initial.push_back(initial_gradient(outputs[i], grads.empty() ? Tensor() : grads[i]));
-  }
-  return initial;
-}
 
 }  // namespace
 
