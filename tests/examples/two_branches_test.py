@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/two_branches is the command, with a model of two inputs: arguments PROGRAM LOCKSTEP."""
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -40,7 +41,7 @@ class TwoBranches(RunTest):
             self.assertEqual(read_npy(self.folder / f"{ranks}.npy")[1], (200, 8))
         accuracy = self.output(PROGRAM, "eval", directory / "job.pbtxt", "--checkpoint", directory)
         # The table decides: without it half of the samples are guessed wrong.
-        self.assertIn("accuracy 100.00 %", accuracy)
+        self.assertGreater(float(re.search(r"accuracy ([\d.]+) %", accuracy).group(1)), 90)
         self.output(PROGRAM, "export", directory / "job.pbtxt", "--checkpoint", directory, "--onnx", self.folder / "m.onnx")
         self.assertIn(b"input_2", (self.folder / "m.onnx").read_bytes())
 
