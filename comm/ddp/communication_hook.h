@@ -12,10 +12,12 @@ namespace lockstep::comm {
 
 /// A bucket of gradients on its way to the other ranks.
 struct GradientBucket {
-  /// [elements], this rank's own: in the wire's dtype; float32 with reduce_in_float32 and on a lone rank. The
-  /// parameters of `slots` lie in it one behind the other, each at its begin less that of the first, padded with zeros.
+  /// [elements], this rank's own: in the wire's dtype; float32 where several ranks reduce_in_float32, and where a lone
+  /// rank has added up several passes. The parameters of `slots` lie in it one behind the other, each at its begin less
+  /// that of the first, padded with zeros.
   Tensor gradients;
-  /// What the sum over the ranks is multiplied by: 1 / ranks where gradients are averaged, times the share's factor.
+  /// The reduced gradients are the sum over the ranks times this number: 1 / ranks where gradients are averaged, times
+  /// the share's factor.
   double weight = 1;
   int number = 0;  ///< of `count`, in the order in which they leave, which is the same on every rank
   int count = 1;
@@ -24,7 +26,7 @@ struct GradientBucket {
   /// On which the gradients are ready, and all work with them is enqueued; on a GPU the current one during the call, so
   /// that new tensors belong to it.
   Stream stream;
-  /// What happens without a hook: `gradients` becomes `weight` times the sum over the ranks.
+  /// Reduces the bucket as it is reduced without a hook.
   std::function<void()> all_reduce;
 };
 

@@ -24,7 +24,8 @@ std::int64_t rows_of(std::span<const Tensor> inputs) {
     require_defined(input, "forward", "an input");
     if (input.size(0) == inputs.front().size(0)) continue;
     throw UsageError("a forward pass of DistributedDataParallel is given inputs " + inputs.front().shape().str() +
-                     " and " + input.shape().str() + ", which differ in the number of samples");
+                         " and " + input.shape().str() + ", which differ in the number of samples",
+                     "Give each input the same samples, in the same order.");
   }
   return inputs.front().size(0);
 }

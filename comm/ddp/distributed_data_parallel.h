@@ -98,9 +98,9 @@ class DistributedDataParallel {
   void take_as_reduced() { arena_->note_reduction({}); }
 
   /// Has `hook` reduce the gradients of the backward passes to come, bucket by bucket, in place of an all_reduce; null:
-  /// nobody. `name` tells the ranks' hooks apart. A collective: throws PeerError where the ranks give other names.
-  /// Throws UsageError within a backward pass. Overflow is looked for in each rank's own gradients, before the hook,
-  /// and in what it leaves.
+  /// an all_reduce again. `name` tells the ranks' hooks apart. A collective: throws PeerError where the ranks give
+  /// other names. Throws UsageError within a backward pass. Overflow is looked for in each rank's own gradients, before
+  /// the hook, and in what it leaves.
   void set_communication_hook(const std::string& name, CommunicationHook hook);
 
   nn::Module& model() { return model_; }

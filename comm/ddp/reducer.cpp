@@ -217,7 +217,8 @@ void Reducer::launch(std::size_t b) {
 }
 
 void Reducer::set_communication_hook(CommunicationHook hook) {
-  if (!pass_.expired()) throw UsageError("a communication hook is set within a backward pass");
+  if (!pass_.expired())
+    throw UsageError("a communication hook is set within a backward pass", "Set it between two steps.");
   communication_hook_ = std::move(hook);
 }
 

@@ -43,7 +43,7 @@ class Reducer {
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
 
-  /// Has `hook` reduce the buckets; null: nobody but this. Throws UsageError within a backward pass.
+  /// Has `hook` reduce the buckets; null: all_reduce() does so again. Throws UsageError within a backward pass.
   void set_communication_hook(CommunicationHook hook);
 
   /// Called when a backward pass that reaches a parameter begins, before it writes a gradient. May throw.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the end of the ranks and of mpirun meant.
+// Derives the outcome of a run from how its ranks and mpirun ended.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ Outcome Supervisor::outcome() const {
   const int code = of_ranks.value_or(of_mpirun);
   // Ranks that are done were stopped, or lost their mpirun, too late to matter.
   if (silence_ && !stop_requested_ && !of_ranks) return because(*silence_);
-  // Whoever tells mpirun to stop as well has it end the ranks before they have saved.
+  // An mpirun that is told to stop as well ends the ranks before they have saved.
   if (stop_forced_ || (stop_requested_ && !suspects_.empty())) return stopped_without_saving();
   if (mpirun_hung_ && !of_ranks) return outcome_without_mpirun();
   // A rank on another machine may have ended the job on purpose, and this one with it.

@@ -13,7 +13,7 @@ namespace lockstep::autograd {
 struct Meta;
 
 /// Is given a tensor's gradient, all of it; what it returns takes the gradient's place, an undefined tensor leaves it.
-/// What it returns has the gradient's shape, dtype and device.
+/// The tensor that it returns has the gradient's shape, dtype and device.
 using GradientHook = std::function<Tensor(const Tensor& grad)>;
 
 /// Calls `hook` whenever a backward pass has the gradient of `tensor`, the sum of what arrives from all that was and

@@ -45,7 +45,7 @@ struct Batch {
     return there;
   }
 
-  /// What the model's forward pass takes, the first input first.
+  /// All inputs of the model's forward pass, the first one at the front.
   std::vector<Tensor> inputs() const {
     std::vector<Tensor> all{input};
     all.insert(all.end(), more_inputs.begin(), more_inputs.end());

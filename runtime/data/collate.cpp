@@ -20,7 +20,8 @@ struct Part {
   std::size_t bytes() const { return static_cast<std::size_t>(shape.numel()) * size_of(dtype); }
 };
 
-/// Those of `batch`, in the order of Batch::tensors(). Makes room for more_inputs.
+/// The tensors of `batch` with the shapes and dtypes that they will have, in the order of Batch::tensors(). Resizes
+/// more_inputs.
 std::vector<Part> parts_of(const Dataset& dataset, std::int64_t rows, DType input_dtype, Batch& batch) {
   const std::vector<InputSpec> inputs = describe(dataset).inputs();
   batch.more_inputs.resize(inputs.size() - 1);

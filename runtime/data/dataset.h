@@ -50,8 +50,8 @@ class Dataset {
   virtual Shape sample_shape() const = 0;
   /// Samples are tokens (int64) below this number; 0: they are numbers (float32).
   virtual std::int64_t vocabulary() const { return 0; }
-  /// What a sample has beside its first input, sample_shape(), in the order in which the model takes them: an image's
-  /// table of numbers, a second text. Augmentation and normalisation change the first input alone.
+  /// The inputs of a sample beside its first one, sample_shape(), in the order in which the model takes them: a table
+  /// of numbers beside an image, a second text. Augmentation and normalisation change the first input alone.
   virtual std::vector<InputSpec> more_inputs() const { return {}; }
   /// Targets are classes (int64) below this number; 0: they are numbers (float32).
   virtual std::int64_t classes() const = 0;

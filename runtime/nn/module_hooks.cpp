@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <functional>
-#include <mutex>
-#include <utility>
+#include <limits>
 
 #include "comm/ddp/digest.h"
 #include "runtime/base/error.h"
@@ -126,7 +125,7 @@ TEST(CommunicationHook, WorksOnTheWiresDtypeAndOnFloat32) {
             options);
     plain.train(1);
     hooked.train(1);
-    EXPECT_LE(distance(hooked.arena().masters(), plain.arena().masters()), 1e-2 * norm(plain.arena().masters()));
+    EXPECT_LE(distance(hooked.arena().masters(), plain.arena().masters()), 1e-4 * norm(plain.arena().masters()));
     require_equal_weights(hooked.arena(), hooked.optimizer().state(), *world().communicator());
   }
 }

@@ -71,8 +71,8 @@ struct SeveralInputsLoop {
 
 TEST(SeveralInputs, TrainAlikeOnAnyNumberOfRanks) {
   for (const auto& [level, dtype, bound] :
-       {std::tuple(amp::OptLevel::kO0, DType::kFloat32, 1e-5), std::tuple(amp::OptLevel::kO1, DType::kBFloat16, 2e-2),
-        std::tuple(amp::OptLevel::kO2, DType::kFloat16, 2e-2)}) {
+       {std::tuple(amp::OptLevel::kO0, DType::kFloat32, 1e-4), std::tuple(amp::OptLevel::kO1, DType::kBFloat16, 0.1),
+        std::tuple(amp::OptLevel::kO2, DType::kFloat16, 0.02)}) {
     SeveralInputsLoop truth(level, dtype, false), mine(level, dtype, true);
     const Tensor before = ops::scale(truth.model.arena()->masters(), 1).detach();
     for (int step = 0; step < 6; ++step) {
@@ -80,8 +80,10 @@ TEST(SeveralInputs, TrainAlikeOnAnyNumberOfRanks) {
       mine.step();
     }
     const Tensor& weights = truth.model.arena()->masters();
-    EXPECT_LE(distance(mine.model.arena()->masters(), weights), bound * norm(weights));
-    EXPECT_GT(distance(before, weights), 0.01 * norm(weights));
+    // Less than a part of the way that the weights have gone.
+    const double way = distance(before, weights);
+    EXPECT_GT(way, 0.01 * norm(weights));
+    EXPECT_LE(distance(mine.model.arena()->masters(), weights), bound * way);
     require_equal_weights(*mine.model.arena(), mine.optimizer->state(), *world().communicator());
   }
 }
