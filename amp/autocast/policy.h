@@ -135,6 +135,10 @@ enum class CastPolicy : std::uint8_t {
   X(kIndexSelect, "index_select", kNone)                                                \
   X(kGather, "gather", kNone)                                                           \
   X(kScatterAdd, "scatter_add", kPromote)                                               \
+  X(kIndexPut, "index_put", kPromote)                                                   \
+  X(kSort, "sort", kNone)                                                               \
+  X(kTopk, "topk", kNone)                                                               \
+  X(kGridSample, "grid_sample", kPromote)                                               \
   X(kVar, "var", kNone)                                                                 \
   X(kMax, "max", kNone)                                                                 \
   X(kMin, "min", kNone)                                                                 \

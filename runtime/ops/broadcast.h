@@ -5,7 +5,7 @@
 
 namespace lockstep::ops {
 
-/// x broadcast to `shape` by NumPy's rules: a copy. Its gradient is sum_to().
+/// x, of any dtype, broadcast to `shape` by NumPy's rules: a copy. Its gradient is sum_to().
 [[nodiscard]] Tensor expand(const Tensor& x, const Shape& shape);
 /// The sum of x over whatever broadcasting a tensor of `shape` to x's shape repeats, in a fixed order. Its gradient is
 /// expand().

@@ -28,6 +28,13 @@ MOVEMENT = {
     "gather/2048x64": lambda x: x.gather(1, PLACES),
     "index_add/4096x128": lambda x: x.new_zeros(1000, 128).index_add_(0, ROWS, x),
 }
+ORDERS = {"sort": lambda x, dim: x.sort(dim=dim, stable=True).values, "topk": lambda x, dim: x.topk(5, dim).values}
+ORDERED = ("2048x64/1", "128x1000/1", "1x100000/1", "1000x128/0")
+POINTS = torch.rand(8, 32, 32, 2) * 2 - 1
+SAMPLES = {
+    "unfold/8x32x32x16": lambda x: F.unfold(x.permute(0, 3, 1, 2), 3, padding=1),
+    "grid_sample/8x32x32x16": lambda x: F.grid_sample(x.permute(0, 3, 1, 2), POINTS.to(x.dtype), align_corners=False),
+}
 LOSSES = {"mse": F.mse_loss, "l1": F.l1_loss, "smooth_l1": F.smooth_l1_loss,
           "bce_with_logits": F.binary_cross_entropy_with_logits,
           "kl_div": lambda x, target: F.kl_div(x, target, reduction="batchmean", log_target=True)}
@@ -43,6 +50,11 @@ def cases():
     for name, where in ALONG.items():
         for shape, dim in (at.split("/") for at in where):
             yield f"{name}/{shape}/{dim}", (lambda x, f=getattr(torch, name), dim=int(dim): f(x, dim), [sizes(shape)])
+    for name, operation in ORDERS.items():
+        for shape, dim in (at.split("/") for at in ORDERED):
+            yield f"{name}/{shape}/{dim}", (lambda x, f=operation, dim=int(dim): f(x, dim), [sizes(shape)])
+    for name, operation in SAMPLES.items():
+        yield name, (operation, [sizes(name.split("/")[1])])
     for name in BROADCASTS:
         function, *shapes = name.split("/")
         yield name, (getattr(torch, function), list(map(sizes, shapes)))

@@ -79,6 +79,24 @@ void add_movement(Cases& all) {
       [at = random_indices({4096}, 1000)](const Inputs& in) { return ops::scatter_add(in[0], 0, at, 1000); });
 }
 
+void add_orders(Cases& all) {
+  const std::vector<std::pair<Shape, int>> where{{{2048, 64}, 1}, {{128, 1000}, 1}, {{1, 100000}, 1}, {{1000, 128}, 0}};
+  add_along(all, "sort", false, where, [](const Tensor& x, int dim) { return ops::sort(x, dim).values; });
+  add_along(all, "topk", false, where, [](const Tensor& x, int dim) { return ops::topk(x, 5, dim).values; });
+}
+
+void add_samples(Cases& all) {
+  const auto add = [&](const std::string& name, const Shape& x, auto function) {
+    all.push_back({name + "/" + dimensions(x), {x}, function, 1});
+  };
+  add("unfold", {8, 32, 32, 16}, [](const Inputs& in) {
+    return ops::unfold(in[0], {.window = {3, 3}, .padding = {1, 1}});
+  });
+  const Tensor points = ops::uniform({8, 32, 32, 2}, {.seed = 1}, {.low = -1, .high = 1});
+  add("grid_sample", {8, 32, 32, 16},
+      [points](const Inputs& in) { return ops::grid_sample(in[0], points.to(in[0].dtype())); });
+}
+
 void add_losses(Cases& all) {
   for (const Shape& x : {Shape{512, 1000}, Shape{12800, 10}}) {
     all.push_back({"cross_entropy/" + dimensions(x),
@@ -104,6 +122,8 @@ Cases cases() {
   add_reductions(all);
   add_broadcasts(all);
   add_movement(all);
+  add_orders(all);
+  add_samples(all);
   add_losses(all);
   return all;
 }

@@ -147,6 +147,47 @@ const Cases kAdaptiveCases{adaptive("average", {2, 3}),
                            adaptive("max_of_a_volume", {2, 2, 1}),
                            adaptive("max_evenly", {2, 3})};
 
+const Cases kOrderCases{{"sort", [](const Tensors& x) { return ops::sort(x[0], 1).values; }},
+                        {"sort_descending", [](const Tensors& x) { return ops::sort(x[0], 0, true).values; }},
+                        {"topk", [](const Tensors& x) { return ops::topk(x[0], 2, 1).values; }},
+                        {"topk_of_the_smallest", [](const Tensors& x) { return ops::topk(x[0], 3, 0, false).values; }}};
+
+const Cases kPutCases{{"rows",
+                       [](const Tensors& x) {
+                         return ops::index_put(x[0], {on(x[0], {2, 0}, {2})}, x[1]);
+                       }},
+                      {"elements",
+                       [](const Tensors& x) {
+                         return ops::index_put(x[0], {on(x[0], {2, -3}, {2, 1}), on(x[0], {1, -1}, {2})}, x[1]);
+                       }},
+                      {"accumulate", [](const Tensors& x) {
+                         return ops::index_put(x[0], {on(x[0], {2, 0, 2}, {3})}, x[1], true);
+                       }}};
+
+const Cases kWindowCases{
+    {"unfold", [](const Tensors& x) { return ops::unfold(x[0], 1, 3, 2); }},
+    {"im2col", [](const Tensors& x) {
+       return ops::unfold(x[0], {.window = {2, 3}, .stride = {2, 1}, .padding = {1, 1}, .dilation = {1, 2}});
+     }}};
+
+Cases::value_type sampled(const std::string& name, ops::GridMode mode,
+                          ops::GridPadding padding = ops::GridPadding::kZeros, bool align_corners = false) {
+  return {name, [=](const Tensors& x) { return ops::grid_sample(x[0], x[1], {mode, padding, align_corners}); }};
+}
+
+const Cases kGridCases{
+    sampled("linear", ops::GridMode::kLinear),
+    sampled("linear_aligned", ops::GridMode::kLinear, ops::GridPadding::kZeros, true),
+    sampled("linear_border", ops::GridMode::kLinear, ops::GridPadding::kBorder),
+    sampled("linear_reflection", ops::GridMode::kLinear, ops::GridPadding::kReflection),
+    sampled("linear_reflection_aligned", ops::GridMode::kLinear, ops::GridPadding::kReflection, true),
+    sampled("nearest", ops::GridMode::kNearest),
+    sampled("nearest_reflection", ops::GridMode::kNearest, ops::GridPadding::kReflection, true),
+    sampled("cubic", ops::GridMode::kCubic),
+    sampled("cubic_border", ops::GridMode::kCubic, ops::GridPadding::kBorder, true),
+    sampled("cubic_reflection", ops::GridMode::kCubic, ops::GridPadding::kReflection),
+    sampled("volume", ops::GridMode::kLinear)};
+
 Cases::value_type padding(const std::string& name, ops::PadMode mode) {
   return {name, [mode](const Tensors& x) { return ops::pad(x[0], -1, 2, 1, {.mode = mode, .value = 0.5}); }};
 }
@@ -217,6 +258,10 @@ TEST_P(GoldenStructure, ProductsArePyTorchs) { expect_all("product", kProductCas
 TEST_P(GoldenStructure, ContractionsArePyTorchs) { expect_all("contraction", kContractionCases); }
 TEST_P(GoldenStructure, DistancesArePyTorchs) { expect_all("distance", kDistanceCases); }
 TEST_P(GoldenStructure, AdaptivePoolsArePyTorchs) { expect_all("adaptive", kAdaptiveCases); }
+TEST_P(GoldenStructure, OrdersArePyTorchs) { expect_all("order", kOrderCases); }
+TEST_P(GoldenStructure, PutValuesArePyTorchs) { expect_all("put", kPutCases); }
+TEST_P(GoldenStructure, WindowsArePyTorchs) { expect_all("window", kWindowCases); }
+TEST_P(GoldenStructure, SamplesAtPointsArePyTorchs) { expect_all("grid", kGridCases); }
 TEST_P(GoldenStructure, CompositionsArePyTorchs) { expect_all("composition", kCompositionCases); }
 
 }  // namespace

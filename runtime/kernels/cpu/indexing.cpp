@@ -7,6 +7,7 @@
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/cpu/order.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/structure_checks.h"
@@ -85,6 +86,25 @@ void gather(const Tensor& x, const Tensor& indices, const Tensor& out) {
   });
 }
 
+/// Calls f(o, begin, width) for columns [begin, begin + width) of slice o, in parallel: a thread has columns of its
+/// own, so that what lands in one place does so in the order of k.
+template <class F>
+void for_columns(const Picking& pick, std::int64_t elements, F f) {
+  constexpr std::int64_t kColumns = 64;
+  const std::int64_t tiles = pick.outer > 1 ? 1 : (pick.inner + kColumns - 1) / kColumns;
+  parallel_rows(pick.outer * tiles, elements / (pick.outer * tiles), [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t item = first; item < first + count;) {
+      // Neighbouring tiles of one slice are one.
+      const std::int64_t o = item / tiles;
+      const std::int64_t end = std::min(first + count, (o + 1) * tiles);
+      const std::int64_t begin = item % tiles * kColumns;
+      const std::int64_t behind = end == (o + 1) * tiles ? pick.inner : end % tiles * kColumns;
+      f(o, begin, behind - begin);
+      item = end;
+    }
+  });
+}
+
 /// Adds columns [begin, begin + width) of every slice of x at their places in the float32 sums.
 void add_columns(const Picking& pick, const Tensor& x, const std::int64_t* indices, float* sums, std::int64_t o,
                  std::int64_t begin, std::int64_t width) {
@@ -116,26 +136,40 @@ void scatter_add(const Tensor& x, const Tensor& indices, const Tensor& out) {
   if (x.numel() > 0) {
     const auto* at = static_cast<const std::int64_t*>(indices.data());
     auto* to = static_cast<float*>(sums.data());
-    // A thread has columns of its own, so that what lands in one place is added in the order of k.
-    constexpr std::int64_t kColumns = 64;
-    const std::int64_t tiles = pick.outer > 1 ? 1 : (pick.inner + kColumns - 1) / kColumns;
-    parallel_rows(pick.outer * tiles, x.numel() / (pick.outer * tiles), [&](std::int64_t first, std::int64_t count) {
-      for (std::int64_t item = first; item < first + count;) {
-        // Neighbouring tiles of one slice are one.
-        const std::int64_t o = item / tiles;
-        const std::int64_t end = std::min(first + count, (o + 1) * tiles);
-        const std::int64_t begin = item % tiles * kColumns;
-        const std::int64_t behind = end == (o + 1) * tiles ? pick.inner : end % tiles * kColumns;
-        add_columns(pick, x, at, to, o, begin, behind - begin);
-        item = end;
-      }
+    for_columns(pick, x.numel(), [&](std::int64_t o, std::int64_t begin, std::int64_t width) {
+      add_columns(pick, x, at, to, o, begin, width);
     });
   }
   if (!sums.is(out)) kElementwise.cast(sums, out);
 }
 
+template <class T>
+void write_columns(const Picking& pick, const T* x, const std::int64_t* indices, T* out, std::int64_t o,
+                   std::int64_t begin, std::int64_t width) {
+  T* const slice = out + o * pick.n * pick.inner;
+  for (std::int64_t k = 0; k < pick.m; ++k) {
+    const std::int64_t from = (o * pick.m + k) * pick.inner + begin;
+    for (std::int64_t i = 0; i < width; ++i) {
+      const std::int64_t index = pick.own_indices ? indices[from + i] : indices[k];
+      slice[index * pick.inner + begin + i] = x[from + i];
+    }
+  }
+}
+
+void scatter(const Tensor& x, const Tensor& indices, const Tensor& out) {
+  const Picking pick = checks::picking("scatter", out, indices, x);
+  checks::indices_in_range("scatter", indices, pick.n);
+  if (x.numel() == 0) return;
+  const auto* at = static_cast<const std::int64_t*>(indices.data());
+  visit_element(size_of(x.dtype()), [&]<class T>(T) {
+    for_columns(pick, x.numel(), [&](std::int64_t o, std::int64_t begin, std::int64_t width) {
+      write_columns(pick, static_cast<const T*>(x.data()), at, static_cast<T*>(out.data()), o, begin, width);
+    });
+  });
+}
+
 }  // namespace
 
-const Indexing kIndexing{.gather = gather, .scatter_add = scatter_add};
+const Indexing kIndexing{.gather = gather, .scatter_add = scatter_add, .scatter = scatter, .order = order};
 
 }  // namespace lockstep::kernels::cpu

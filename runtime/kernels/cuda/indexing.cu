@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
-#include <cub/device/device_radix_sort.cuh>
 
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/launch.cuh"
+#include "runtime/kernels/cuda/radix_sort.cuh"
 #include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/functors/sort_key.h"
+#include "runtime/kernels/functors/visit_dtype.h"
 #include "runtime/kernels/geometry/structure_checks.h"
 #include "runtime/kernels/geometry/visit_element.h"
 #include "runtime/kernels/indexing.h"
@@ -40,8 +42,8 @@ void gather(const Tensor& x, const Tensor& indices, const Tensor& target) {
   check_launch("gather");
 }
 
-/// The summands of a scatter: `parts` rows of `width` neighbours, each for a place below `places`; `outer` times, with
-/// the same places.
+/// The elements that a scatter adds or writes: `parts` rows of `width` neighbours, each for a place below `places`;
+/// `outer` times, with the same places.
 struct Scatter {
   std::int64_t outer, parts, places, width;
 
@@ -84,41 +86,120 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// As add_kernel, but the thread at the last part of a place writes it.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    write_kernel(Scatter scatter, const std::int64_t* places, const std::int64_t* parts, const T* x, T* out) {
+  const std::int64_t n = scatter.parts * scatter.outer * scatter.width;
+  for (std::int64_t item = first(); item < n; item += step()) {
+    const std::int64_t column = item % scatter.width;
+    const std::int64_t o = item / scatter.width % scatter.outer;
+    const std::int64_t at = item / scatter.width / scatter.outer;
+    const std::int64_t place = places[at];
+    if (place >= scatter.places || (at + 1 < scatter.parts && places[at + 1] == place)) continue;
+    out[(o * scatter.places + place) * scatter.width + column] =
+        x[(o * scatter.parts + parts[at]) * scatter.width + column];
+  }
+}
+
+Sorted parts_by_place(const char* operation, const Picking& pick, const Scatter& scatter, const Tensor& indices) {
+  const Device device = indices.device();
+  const Tensor places = Tensor::empty({scatter.parts}, DType::kInt64, device),
+               parts = Tensor::empty({scatter.parts}, DType::kInt64, device);
+  places_kernel<<<blocks_for(scatter.parts), kThreads, 0, gpu::current(device)>>>(
+      pick, scatter, in<std::int64_t>(indices), out<std::int64_t>(places), out<std::int64_t>(parts));
+  check_launch(operation);
+  return radix_sort<std::int64_t>(operation, places, parts, std::bit_width(static_cast<std::uint64_t>(scatter.places)));
+}
+
 void scatter_add(const Tensor& x, const Tensor& indices, const Tensor& target) {
   const Picking pick = checks::picking("scatter_add", target, indices, x);
   kElementwise.fill(target, 0);
   if (x.numel() == 0) return;
   const Scatter scatter(pick);
-  const Device device = target.device();
-  const gpu::DeviceGuard guard(device);
-  const cudaStream_t stream = gpu::current(device);
-  const auto numbers = [&] { return Tensor::empty({scatter.parts}, DType::kInt64, device); };
-  const Tensor places = numbers(), parts = numbers(), sorted = numbers(), order = numbers();
-  places_kernel<<<blocks_for(scatter.parts), kThreads, 0, stream>>>(
-      pick, scatter, in<std::int64_t>(indices), out<std::int64_t>(places), out<std::int64_t>(parts));
-  check_launch("scatter_add");
-  const int bits = std::bit_width(static_cast<std::uint64_t>(scatter.places));
-  // The first call, without memory, gives the bytes that the sort needs. The sort is stable.
-  std::size_t bytes = 0;
-  const auto sort = [&](void* memory) {
-    gpu::check(cub::DeviceRadixSort::SortPairs(memory, bytes, in<std::int64_t>(places), out<std::int64_t>(sorted),
-                                               in<std::int64_t>(parts), out<std::int64_t>(order), scatter.parts, 0,
-                                               bits, stream),
-               "scatter_add");
-  };
-  sort(nullptr);
-  const Tensor memory =
-      Tensor::empty({static_cast<std::int64_t>(std::max<std::size_t>(bytes, 1))}, DType::kUInt8, device);
-  sort(memory.data());
+  const gpu::DeviceGuard guard(target.device());
+  const Sorted sorted = parts_by_place("scatter_add", pick, scatter, indices);
   visit_floating("scatter_add", x.dtype(), [&]<class T>() {
-    add_kernel<<<blocks_for(x.numel()), kThreads, 0, stream>>>(scatter, in<std::int64_t>(sorted),
-                                                               in<std::int64_t>(order), in<T>(x), out<T>(target));
+    add_kernel<<<blocks_for(x.numel()), kThreads, 0, gpu::current(target.device())>>>(
+        scatter, in<std::int64_t>(sorted.keys), in<std::int64_t>(sorted.values), in<T>(x), out<T>(target));
   });
   check_launch("scatter_add");
 }
 
+void scatter(const Tensor& x, const Tensor& indices, const Tensor& target) {
+  const Picking pick = checks::picking("scatter", target, indices, x);
+  if (x.numel() == 0) return;
+  const Scatter scatter(pick);
+  const gpu::DeviceGuard guard(target.device());
+  const Sorted sorted = parts_by_place("scatter", pick, scatter, indices);
+  visit_element(size_of(x.dtype()), [&]<class T>(T) {
+    write_kernel<<<blocks_for(x.numel()), kThreads, 0, gpu::current(target.device())>>>(
+        scatter, in<std::int64_t>(sorted.keys), in<std::int64_t>(sorted.values), in<T>(x), out<T>(target));
+  });
+  check_launch("scatter");
+}
+
+/// Element k of line (o, i) is item (o * inner + i) * n + k: its key and its number.
+template <class T, class Key>
+__global__ void __launch_bounds__(kThreads)
+    keys_kernel(checks::Middle extents, const T* x, bool descending, Key* keys, std::int64_t* items) {
+  const std::int64_t n = extents.outer * extents.n * extents.inner;
+  for (std::int64_t item = first(); item < n; item += step()) {
+    const std::int64_t line = item / extents.n, k = item % extents.n;
+    const std::int64_t o = line / extents.inner, i = line % extents.inner;
+    keys[item] = static_cast<Key>(sort_key(x[(o * extents.n + k) * extents.inner + i], descending));
+    items[item] = item;
+  }
+}
+
+/// The line of each item.
+__global__ void __launch_bounds__(kThreads)
+    lines_kernel(std::int64_t count, std::int64_t n, const std::int64_t* items, std::int64_t* lines) {
+  for (std::int64_t at = first(); at < count; at += step()) lines[at] = items[at] / n;
+}
+
+/// Sorted by line and key, the items of a line are neighbours.
+__global__ void __launch_bounds__(kThreads)
+    first_kernel(checks::Middle extents, std::int64_t k, const std::int64_t* items, std::int64_t* indices) {
+  const std::int64_t n = extents.outer * k * extents.inner;
+  for (std::int64_t at = first(); at < n; at += step()) {
+    const std::int64_t o = at / extents.inner / k, r = at / extents.inner % k, i = at % extents.inner;
+    indices[at] = items[(o * extents.inner + i) * extents.n + r] % extents.n;
+  }
+}
+
+/// Two stable sorts of all elements: by key, then by line.
+void order(const Tensor& x, bool descending, const Tensor& indices) {
+  const checks::Middle extents = checks::order(x, indices);
+  if (indices.numel() == 0) return;
+  const Device device = x.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
+  const std::int64_t count = x.numel(), lines = extents.outer * extents.inner;
+  Tensor items = Tensor::empty({count}, DType::kInt64, device);
+  visit_dtype(x.dtype(), [&]<class T>() {
+    using Key = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
+    const Tensor keys = Tensor::empty({count}, sizeof(Key) == 4 ? DType::kInt32 : DType::kInt64, device);
+    keys_kernel<<<blocks_for(count), kThreads, 0, stream>>>(extents, in<T>(x), descending, out<Key>(keys),
+                                                            out<std::int64_t>(items));
+    check_launch("order");
+    items = radix_sort<Key>("order", keys, items, 8 * static_cast<int>(sizeof(T))).values;
+  });
+  if (lines > 1) {
+    const Tensor line_of = Tensor::empty({count}, DType::kInt64, device);
+    lines_kernel<<<blocks_for(count), kThreads, 0, stream>>>(count, extents.n, in<std::int64_t>(items),
+                                                             out<std::int64_t>(line_of));
+    check_launch("order");
+    items =
+        radix_sort<std::int64_t>("order", line_of, items, std::bit_width(static_cast<std::uint64_t>(lines - 1))).values;
+  }
+  first_kernel<<<blocks_for(indices.numel()), kThreads, 0, stream>>>(extents, indices.size(1), in<std::int64_t>(items),
+                                                                     out<std::int64_t>(indices));
+  check_launch("order");
+}
+
 }  // namespace
 
-const Indexing kIndexing{.gather = gather, .scatter_add = scatter_add};
+const Indexing kIndexing{.gather = gather, .scatter_add = scatter_add, .scatter = scatter, .order = order};
 
 }  // namespace lockstep::kernels::cuda

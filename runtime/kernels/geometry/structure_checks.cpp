@@ -92,6 +92,18 @@ Middle extreme_shares(const Tensor& x, const Tensor& extremes, const Tensor& sha
   return extents;
 }
 
+Middle order(const Tensor& x, const Tensor& indices) {
+  const Check check("order");
+  const Middle extents = middle(check, "x", x);
+  const Middle first = middle(check, "indices", indices);
+  check.dtype("indices", indices, DType::kInt64)
+      .that(first.outer == extents.outer && first.n <= extents.n && first.inner == extents.inner, [&] {
+        return "indices " + indices.shape().str() + " may differ from x " + x.shape().str() +
+               " in the middle alone, where they are fewer";
+      });
+  return extents;
+}
+
 Middle scan(const Tensor& a, const Tensor& b, const Tensor& y) {
   const Check check("scan");
   const Middle extents = middle(check, "y", y);

@@ -20,6 +20,8 @@ Middle variance_dim(const Tensor& x, const Tensor& variance);
 Middle extreme_dim(const Tensor& x, const Tensor& values, const Tensor& indices);
 Middle extreme_shares(const Tensor& x, const Tensor& extremes, const Tensor& shares);
 Middle scan(const Tensor& a, const Tensor& b, const Tensor& y);
+/// x's extents; indices [outer, k, inner] are int64, with k <= n.
+Middle order(const Tensor& x, const Tensor& indices);
 Middle softmax_middle(const Tensor& x, const Tensor& y);
 Middle softmax_middle_backward(const Tensor& y, const Tensor& dy, const Tensor& dx);
 
@@ -33,7 +35,7 @@ struct Picking {
     return own_indices ? (o * m + k) * inner + i : k;
   }
 };
-/// gather, and scatter_add with the two tensors exchanged.
+/// gather; scatter and scatter_add with the two tensors exchanged.
 Picking picking(std::string_view operation, const Tensor& whole, const Tensor& indices, const Tensor& picked);
 /// The place of the first index outside [0, n); -1 where there is none.
 std::int64_t first_outside(std::span<const std::int64_t> indices, std::int64_t n);

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Movement, reductions over dimensions, indexing, products of matrices, norms, scans."""
 
+import functools
+
 import torch
 from torch.nn import functional as F
 
 from families.tensors import leaf, tensor
 
 
-def case(function, *inputs):
-    """y, its gradients, and the gradients of the sum of their squares."""
+def case(function, *inputs, twice=True):
+    """y, its gradients, and, of what PyTorch can derive twice, the gradients of the sum of their squares."""
     y = function(*inputs)
     dy = torch.randn(y.shape).round(decimals=4)
-    gradients = torch.autograd.grad(y, inputs, dy, create_graph=True)
+    gradients = torch.autograd.grad(y, inputs, dy, create_graph=twice)
     stored = {"inputs": [tensor(x) for x in inputs], "y": tensor(y), "dy": tensor(dy),
               "gradients": [tensor(g) for g in gradients]}
     squares = sum((g * g).sum() for g in gradients)
-    if squares.requires_grad:
+    if twice and squares.requires_grad:
         second = torch.autograd.grad(squares, inputs, allow_unused=True)
         stored["second"] = [tensor(torch.zeros_like(x) + (0 if g is None else g)) for x, g in zip(inputs, second)]
     return stored
@@ -24,6 +26,22 @@ def case(function, *inputs):
 def pooled(function, extents):
     """A pool of channels first for tensors that have them last."""
     return lambda x: function(x.movedim(-1, 1), extents).movedim(1, -1)
+
+
+def columns(x, spatial, window, **options):
+    """unfold of channels first, as rows with channels last."""
+    n, channels = x.shape[0], x.shape[-1]
+    windows = F.unfold(x.movedim(-1, 1), window, **options)
+    return windows.reshape(n, channels, -1, windows.shape[-1]).permute(0, 3, 2, 1).flatten(2)
+
+
+def sampled(x, grid, **options):
+    return F.grid_sample(x.movedim(-1, 1), grid, **options).movedim(1, -1)
+
+
+def points(*shape):
+    """Some inside, some outside, none at a place where a derivative jumps."""
+    return (torch.rand(*shape) * 2.9 - 1.45).round(decimals=3).requires_grad_()
 
 
 def ties():
@@ -138,5 +156,40 @@ def cases():
             "max": case(pooled(F.adaptive_max_pool2d, (2, 3)), leaf(2, 5, 7, 3)),
             "max_of_a_volume": case(pooled(F.adaptive_max_pool3d, (2, 2, 1)), leaf(1, 3, 5, 2, 2)),
             "max_evenly": case(pooled(F.adaptive_max_pool2d, (2, 3)), leaf(2, 4, 3, 2)),
+        },
+        "order": {
+            "sort": case(lambda x: x.sort(dim=1, stable=True).values, ties()),
+            "sort_descending": case(lambda x: x.sort(dim=0, descending=True, stable=True).values, ties()),
+            "topk": case(lambda x: x.topk(2, 1).values, leaf(3, 4, 2)),
+            "topk_of_the_smallest": case(lambda x: x.topk(3, 0, largest=False).values, leaf(5, 2)),
+        },
+        "put": {
+            "rows": case(lambda x, v: x.index_put((torch.tensor([2, 0]),), v), leaf(3, 4), leaf(2, 4)),
+            "elements": case(lambda x, v: x.index_put((torch.tensor([[2], [-3]]), torch.tensor([1, -1])), v),
+                             leaf(3, 4), leaf(2, 1)),
+            "accumulate": case(lambda x, v: x.index_put((torch.tensor([2, 0, 2]),), v, accumulate=True), leaf(3, 4),
+                               leaf(4)),
+        },
+        "window": {
+            "unfold": case(lambda x: x.unfold(1, 3, 2), leaf(2, 8, 2)),
+            "im2col": case(lambda x: columns(x, 2, (2, 3), stride=(2, 1), padding=1, dilation=(1, 2)), leaf(2, 4, 6, 3)),
+        },
+        "grid": {
+            name: case(functools.partial(sampled, mode=mode, padding_mode=padding, align_corners=aligned),
+                       leaf(2, 4, 3, 2), points(2, 5, 2, 2), twice=False)
+            for name, mode, padding, aligned in [
+                ("linear", "bilinear", "zeros", False),
+                ("linear_aligned", "bilinear", "zeros", True),
+                ("linear_border", "bilinear", "border", False),
+                ("linear_reflection", "bilinear", "reflection", False),
+                ("linear_reflection_aligned", "bilinear", "reflection", True),
+                ("nearest", "nearest", "zeros", False),
+                ("nearest_reflection", "nearest", "reflection", True),
+                ("cubic", "bicubic", "zeros", False),
+                ("cubic_border", "bicubic", "border", True),
+                ("cubic_reflection", "bicubic", "reflection", False)]
+        } | {
+            "volume": case(functools.partial(sampled, align_corners=False), leaf(2, 2, 3, 4, 2), points(2, 5, 1, 1, 3),
+                           twice=False),
         },
     }

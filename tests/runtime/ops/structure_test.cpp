@@ -49,6 +49,9 @@ TYPED_TEST(StructureTest, ExpandAndItsSum) {
     this->check([&, to = to](const auto& in) { return expand(in[0], to); }, {this->random(from, 1)}, {.terms = 60});
     this->check([&, from = from](const auto& in) { return sum_to(in[0], from); }, {this->random(to, 1)}, {.terms = 60});
   }
+  const Tensor integers = Tensor::from<std::int64_t>({1, 2}, {2, 1}).to(this->kDevice);
+  EXPECT_EQ(values_in(expand(integers, {2, 2, 3})), (std::vector<double>{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}));
+  EXPECT_THROW(expand(integers, {3, 3}), ShapeError);
   EXPECT_THROW(expand(this->random({3, 2}, 1), {3, 3}), ShapeError);
   EXPECT_THROW(expand(this->random({3, 2}, 1), {2}), ShapeError);
   EXPECT_THROW(sum_to(this->random({3, 2}, 1), {3}), ShapeError);

@@ -206,7 +206,10 @@ const Backend& cuda_backend(Device) {
                     .extreme_dim = on_stream<&DimReductions::extreme_dim>,
                     .extreme_shares = on_stream<&DimReductions::extreme_shares>},
       Scans{.scan = on_stream<&Scans::scan>},
-      Indexing{.gather = on_stream<&Indexing::gather>, .scatter_add = on_stream<&Indexing::scatter_add>},
+      Indexing{.gather = on_stream<&Indexing::gather>,
+               .scatter_add = on_stream<&Indexing::scatter_add>,
+               .scatter = on_stream<&Indexing::scatter>,
+               .order = on_stream<&Indexing::order>},
       "emulated"};
   return backend;
 }

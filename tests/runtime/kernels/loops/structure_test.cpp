@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Movement, reductions over dimensions, scans and indexing against the reference.
+#include <cmath>
+
 #include "runtime/kernels/dim_reductions.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/indexing.h"
@@ -185,12 +187,36 @@ TYPED_TEST(StructureLoops, IndexingMatchesTheReference) {
       const Tensor indices = random_tensor(shape, DType::kInt64, 3, 0, kPlaces);
       this->expect_matches_reference(
           [&](const auto& on) {
-            const Tensor y = on.empty(part), dx = on.empty(whole);
+            const Tensor y = on.empty(part), dx = on.empty(whole), written = on.copy(x);
             on->gather(on(x), on(indices), y);
             on->scatter_add(on(dy), on(indices), dx);
-            return std::vector{y, dx};
+            on->scatter(on(dy), on(indices), written);
+            return std::vector{y, dx, written};
           },
           this->bounds(300));
+    }
+  }
+}
+
+TYPED_TEST(StructureLoops, OrdersAreTheReferences) {
+  for (const Shape& shape : kMiddles) {
+    if (shape.numel() > 100000) continue;
+    SCOPED_TRACE(shape.str());
+    std::vector<double> values = values_of(this->random(shape, 1, -9, 9));
+    for (std::size_t i = 0; i < values.size(); i += 3) values[i] = i % 2 == 0 ? std::round(values[i]) : kNaN;
+    const Tensor x = tensor_of(values, shape, this->kDType);
+    for (const bool descending : {false, true}) {
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor all = on.empty(shape, DType::kInt64),
+                         some = on.empty(shape.with(1, (shape[1] + 2) / 3), DType::kInt64),
+                         none = on.empty(shape.with(1, 0), DType::kInt64);
+            on->order(on(x), descending, all);
+            on->order(on(x), descending, some);
+            on->order(on(x), descending, none);
+            return std::vector{all, some, none};
+          },
+          {});
     }
   }
 }
@@ -215,6 +241,7 @@ TYPED_TEST(StructureLoops, IndicesOutOfRangeAreRefused) {
   for (const std::int64_t bad : {-1, 6}) {
     EXPECT_THROW(Indexing::on(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {1, 3, 1}), y), UsageError);
     EXPECT_THROW(Indexing::on(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {3}), y), UsageError);
+    EXPECT_THROW(Indexing::on(kCpu).scatter(y, Tensor::from<std::int64_t>({0, bad, 5}, {3}), x), UsageError);
     const Tensor lines = this->random({700, 6, 1}, 1), picked = Tensor::empty({700, 3, 1}, this->kDType);
     std::vector<std::int64_t> indices(2100, 5);
     for (const std::size_t place : {0u, 1024u, 2099u}) {
@@ -234,14 +261,17 @@ TYPED_TEST(StructureLoops, ThreadsChangeNothing) {
   const Tensor indices = on(random_tensor({9001}, DType::kInt64, 4, 0, 50));
   expect_same_bits_on_any_number_of_threads([&] {
     const Tensor sums = on.empty({3, 17}), variance = on.empty({3, 17}), total = on.empty({1, 1}),
-                 scan = on.empty(columns.shape()), added = on.empty({1, 50, 70}), turned = on.empty({3, 17, 9001});
+                 scan = on.empty(columns.shape()), added = on.empty({1, 50, 70}), turned = on.empty({3, 17, 9001}),
+                 written = on(this->random({1, 50, 70}, 5)), order = on.empty(columns.shape(), DType::kInt64);
     on->sum_dim(columns, Term::kSquare, 1, sums);
     on->variance_dim(columns, 9000, variance);
     on->sum_dim(line, Term::kValue, 1, total);
     on->scan({}, columns, false, scan);
     on->scatter_add(rows, indices, added);
+    on->scatter(rows, indices, written);
+    on->order(columns, true, order);
     on->copy_strided(columns, {.strides = {9001 * 17, 1, 17}}, turned.shape(), turned, dense_walk(turned.shape()));
-    return std::vector{sums, variance, total, scan, added, turned};
+    return std::vector{sums, variance, total, scan, added, turned, written, order};
   });
 }
 

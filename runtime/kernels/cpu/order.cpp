@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cpu/order.h"
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <limits>
+
+#include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/cpu/thread_buffers.h"
+#include "runtime/kernels/functors/sort_key.h"
+#include "runtime/kernels/functors/visit_dtype.h"
+#include "runtime/kernels/geometry/structure_checks.h"
+
+namespace lockstep::kernels::cpu {
+
+namespace {
+
+/// An element's key and place as one number: a sort of these is stable.
+struct Packed {
+  std::uint64_t bits;
+
+  Packed(std::uint64_t key, std::int64_t place) : bits(key << 32 | static_cast<std::uint64_t>(place)) {}
+  std::int64_t place() const { return static_cast<std::int64_t>(bits & 0xffffffffu); }
+  auto operator<=>(const Packed&) const = default;
+};
+
+/// The same of elements of 8 bytes, and of lines too long for Packed.
+struct Pair {
+  std::uint64_t key;
+  std::int64_t where;
+
+  Pair(std::uint64_t sort_key, std::int64_t place) : key(sort_key), where(place) {}
+  std::int64_t place() const { return where; }
+  auto operator<=>(const Pair&) const = default;
+};
+
+/// Moves the k first ones to the front, in order.
+template <class Entry>
+void sort_first(Entry* entries, std::int64_t n, std::int64_t k) {
+  if (k < n) std::nth_element(entries, entries + k, entries + n);
+  std::sort(entries, entries + k);
+}
+
+template <class Entry, class T>
+void order_lines(const checks::Middle& x, const T* values, bool descending, std::int64_t k, std::int64_t* indices) {
+  const ThreadBuffers buffers(x.n * static_cast<std::int64_t>(sizeof(Entry) / sizeof(float)));
+  parallel_rows(x.outer * x.inner, x.n, [&](std::int64_t first, std::int64_t count) {
+    auto* const entries = reinterpret_cast<Entry*>(buffers.mine());
+    for (std::int64_t line = first; line < first + count; ++line) {
+      const std::int64_t o = line / x.inner, i = line % x.inner;
+      for (std::int64_t at = 0; at < x.n; ++at) {
+        entries[at] = Entry(sort_key(values[(o * x.n + at) * x.inner + i], descending), at);
+      }
+      sort_first(entries, x.n, k);
+      for (std::int64_t r = 0; r < k; ++r) indices[(o * k + r) * x.inner + i] = entries[r].place();
+    }
+  });
+}
+
+}  // namespace
+
+void order(const Tensor& x, bool descending, const Tensor& indices) {
+  const checks::Middle extents = checks::order(x, indices);
+  if (indices.numel() == 0) return;
+  const std::int64_t k = indices.size(1);
+  auto* const out = static_cast<std::int64_t*>(indices.data());
+  visit_dtype(x.dtype(), [&]<class T>() {
+    const auto* const values = static_cast<const T*>(x.data());
+    if (sizeof(T) <= 4 && extents.n <= std::numeric_limits<std::uint32_t>::max()) {
+      order_lines<Packed>(extents, values, descending, k, out);
+    } else {
+      order_lines<Pair>(extents, values, descending, k, out);
+    }
+  });
+}
+
+}  // namespace lockstep::kernels::cpu
