@@ -61,7 +61,8 @@ Tensor inside(const Tensor& at, std::int64_t n, const GridOptions& options) {
 }
 
 // Keys' convolution kernel, a = -0.75, for a point between two elements: t behind the first, u = 1 - t before the
-// second. As products, since sums of powers of t would cancel near 0. With t and u exchanged they are of the other side.
+// second. As products, since sums of powers of t would cancel near 0. With t and u exchanged they are of the other
+// side.
 /// The weight of the first element.
 Tensor inner(const Tensor& t, const Tensor& u) { return mul(u, add(mul(t, sub(1, mul(t, 1.25))), 1)); }
 /// The weight of the element before the first one.

@@ -35,11 +35,26 @@ struct Pair {
   auto operator<=>(const Pair&) const = default;
 };
 
-/// Moves the k first ones to the front, in order.
-template <class Entry>
-void sort_first(Entry* entries, std::int64_t n, std::int64_t k) {
-  if (k < n) std::nth_element(entries, entries + k, entries + n);
-  std::sort(entries, entries + k);
+/// The k first of n entries at the front of the buffer, in order; `entry(at)` makes them, in the order of their places.
+template <class Entry, class F>
+void sort_first(Entry* buffer, std::int64_t n, std::int64_t k, F entry) {
+  // Of many elements few are among the first ones: a heap of these is seldom written to.
+  if (k < n / 16) {
+    for (std::int64_t at = 0; at < k; ++at) buffer[at] = entry(at);
+    std::make_heap(buffer, buffer + k);
+    for (std::int64_t at = k; at < n; ++at) {
+      const Entry next = entry(at);
+      if (!(next < *buffer)) continue;
+      std::pop_heap(buffer, buffer + k);
+      buffer[k - 1] = next;
+      std::push_heap(buffer, buffer + k);
+    }
+    std::sort_heap(buffer, buffer + k);
+    return;
+  }
+  for (std::int64_t at = 0; at < n; ++at) buffer[at] = entry(at);
+  if (k < n) std::nth_element(buffer, buffer + k, buffer + n);
+  std::sort(buffer, buffer + k);
 }
 
 template <class Entry, class T>
@@ -49,10 +64,9 @@ void order_lines(const checks::Middle& x, const T* values, bool descending, std:
     auto* const entries = reinterpret_cast<Entry*>(buffers.mine());
     for (std::int64_t line = first; line < first + count; ++line) {
       const std::int64_t o = line / x.inner, i = line % x.inner;
-      for (std::int64_t at = 0; at < x.n; ++at) {
-        entries[at] = Entry(sort_key(values[(o * x.n + at) * x.inner + i], descending), at);
-      }
-      sort_first(entries, x.n, k);
+      const T* const elements = values + o * x.n * x.inner + i;
+      sort_first(entries, x.n, k,
+                 [&](std::int64_t at) { return Entry(sort_key(elements[at * x.inner], descending), at); });
       for (std::int64_t r = 0; r < k; ++r) indices[(o * k + r) * x.inner + i] = entries[r].place();
     }
   });

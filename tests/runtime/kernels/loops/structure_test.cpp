@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Movement, reductions over dimensions, scans and indexing against the reference.
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/kernels/dim_reductions.h"
@@ -210,11 +211,13 @@ TYPED_TEST(StructureLoops, OrdersAreTheReferences) {
           [&](const auto& on) {
             const Tensor all = on.empty(shape, DType::kInt64),
                          some = on.empty(shape.with(1, (shape[1] + 2) / 3), DType::kInt64),
+                         few = on.empty(shape.with(1, std::min<std::int64_t>(shape[1], 2)), DType::kInt64),
                          none = on.empty(shape.with(1, 0), DType::kInt64);
             on->order(on(x), descending, all);
             on->order(on(x), descending, some);
+            on->order(on(x), descending, few);
             on->order(on(x), descending, none);
-            return std::vector{all, some, none};
+            return std::vector{all, some, few, none};
           },
           {});
     }
