@@ -3,7 +3,6 @@
 # there is no GPU. Memory, streams and graphs are the emulated GPU's.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/emulated_gpu.cmake)
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 set(kernels ${PROJECT_SOURCE_DIR}/runtime/kernels/cuda)
 set(translated_folder ${CMAKE_CURRENT_BINARY_DIR}/cuda_on_host)
