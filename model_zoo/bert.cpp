@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "model_zoo/text_input.h"
+#include "model_zoo/transformer_checks.h"
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/nn/checkpoint.h"
 #include "runtime/nn/embedding.h"
 #include "runtime/nn/feed_forward.h"
@@ -156,6 +158,13 @@ nn::Initializer bert_initializer(const nn::Parameter& parameter, const BertOptio
 }
 
 }  // namespace
+
+FieldProblems problems_of(const BertOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  check_heads(checks, options);
+  return checks.problems();
+}
 
 std::unique_ptr<nn::Module> make_bert(const BertOptions& options, const ModelInput& input) {
   require_none(problems_of(options), kBertPath);

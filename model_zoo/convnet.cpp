@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_zoo/convnet.h"
 
+#include <fmt/format.h>
+
 #include "model_zoo/blocks.h"
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 
 namespace lockstep::model_zoo {
 
@@ -41,6 +44,17 @@ void add_block(nn::Sequential& net, const ConvnetOptions& model, std::size_t i, 
 }
 
 }  // namespace
+
+FieldProblems problems_of(const ConvnetOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  for (std::size_t i = 0; i < options.blocks.size(); ++i) {
+    const std::int64_t kernel = options.blocks[i].kernel;
+    checks.check(kernel >= 1 && kernel % 2 == 1, fmt::format("block[{}].kernel", i), "odd",
+                 static_cast<double>(kernel));
+  }
+  return checks.problems();
+}
 
 std::unique_ptr<nn::Module> make_convnet(const ConvnetOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.convnet");

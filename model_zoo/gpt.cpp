@@ -6,6 +6,8 @@
 
 #include "model_zoo/decoder.h"
 #include "model_zoo/text_input.h"
+#include "model_zoo/transformer_checks.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/nn/feed_forward.h"
 #include "runtime/nn/normalization.h"
 
@@ -44,6 +46,13 @@ nn::Initializer gpt_initializer(const nn::Parameter& parameter, const GptOptions
 }
 
 }  // namespace
+
+FieldProblems problems_of(const GptOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  check_heads(checks, options);
+  return checks.problems();
+}
 
 std::unique_ptr<LanguageModel> make_gpt(const GptOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.gpt");

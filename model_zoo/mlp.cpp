@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "model_zoo/blocks.h"
+#include "runtime/base/option_checks.h"
 
 namespace lockstep::model_zoo {
 
@@ -17,6 +18,8 @@ void require_enough_outputs(const MlpOptions& options, const ModelInput& input) 
 }
 
 }  // namespace
+
+FieldProblems problems_of(const MlpOptions& options) { return problems_in_fields(options); }
 
 std::unique_ptr<nn::Module> make_mlp(const MlpOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.mlp");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_zoo/resnet.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
 #include "model_zoo/blocks.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/nn/checkpoint.h"
 
 namespace lockstep::model_zoo {
@@ -102,6 +104,15 @@ Architecture architecture_of(std::int64_t depth) {
 }
 
 }  // namespace
+
+FieldProblems problems_of(const ResnetOptions& options) {
+  constexpr std::array<std::int64_t, 5> kDepths{18, 34, 50, 101, 152};
+  FieldChecks checks;
+  const bool known = std::ranges::find(kDepths, options.depth) != kDepths.end();
+  checks.check(known, "depth", "one of 18, 34, 50, 101, 152", static_cast<double>(options.depth));
+  check_fields(options, checks);
+  return checks.problems();
+}
 
 std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.resnet");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model_zoo/blocks.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/nn/checkpoint.h"
 #include "runtime/nn/normalization.h"
 #include "runtime/nn/upsample.h"
@@ -148,6 +149,16 @@ class Unet3d : public nn::Module {
 };
 
 }  // namespace
+
+FieldProblems problems_of(const Unet3dOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  if (options.norm == Unet3dNorm::kGroup && options.channels >= 1 && options.groups >= 1) {
+    checks.check(options.channels % options.groups == 0, "groups", "a divisor of channels",
+                 static_cast<double>(options.groups), {"channels"});
+  }
+  return checks.problems();
+}
 
 std::unique_ptr<nn::Module> make_unet3d(const Unet3dOptions& options, const ModelInput& input) {
   require_none(problems_of(options), kUnet3dPath);

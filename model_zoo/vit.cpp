@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "model_zoo/blocks.h"
+#include "model_zoo/transformer_checks.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/nn/checkpoint.h"
 #include "runtime/nn/feed_forward.h"
 #include "runtime/nn/normalization.h"
@@ -123,6 +125,13 @@ nn::Initializer vit_initializer(const nn::Parameter& parameter) {
 }
 
 }  // namespace
+
+FieldProblems problems_of(const VitOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  check_heads(checks, options);
+  return checks.problems();
+}
 
 std::unique_ptr<nn::Module> make_vit(const VitOptions& options, const ModelInput& input) {
   require_none(problems_of(options), kVitPath);

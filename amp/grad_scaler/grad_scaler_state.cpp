@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "amp/grad_scaler/grad_scaler.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json_text.h"
+#include "runtime/kernels/functors/decisions.h"
 
 namespace lockstep::amp {
 
@@ -75,6 +78,36 @@ GradScalerState grad_scaler_state_from_json(std::string_view text) {
                        .skipped_steps = count<std::uint64_t>(state, "skipped_steps", &none)};
   if (read.empty()) refuse("\"scale\" is too small for float32");
   return read;
+}
+
+GradScalerState GradScaler::state_dict() const {
+  if (!options_.enabled) return {};
+  const kernels::LossScaleState state = now();
+  return {.scale = state.scale,
+          .growth_factor = options_.growth_factor,
+          .backoff_factor = options_.backoff_factor,
+          .growth_interval = options_.growth_interval,
+          .growth_tracker = static_cast<std::uint32_t>(state.growth_tracker),
+          .consecutive_skips = static_cast<std::uint32_t>(state.consecutive_skips),
+          .skipped_steps = static_cast<std::uint64_t>(state.skipped_steps)};
+}
+
+void GradScaler::load_state_dict(const GradScalerState& saved) {
+  if (!options_.enabled) return;
+  if (saved.empty()) {
+    throw UsageError("the state is empty: it comes from a disabled GradScaler or a checkpoint without one");
+  }
+  kernels::LossScaleState state = now();
+  if (options_.dynamic) {
+    state.scale = static_cast<float>(std::clamp(static_cast<double>(saved.scale), options_.min, options_.max));
+  }
+  if (state.scale != now().scale) ++scale_changes_;
+  state.inverse = kernels::inverse_of_scale(state.scale);
+  state.growth_tracker = static_cast<std::int32_t>(saved.growth_tracker);
+  state.consecutive_skips = static_cast<std::int32_t>(saved.consecutive_skips);
+  state.skipped_steps = static_cast<std::int64_t>(saved.skipped_steps);
+  initial_ = state;
+  if (state_.defined()) state_.write(state);
 }
 
 }  // namespace lockstep::amp

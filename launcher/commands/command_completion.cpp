@@ -3,8 +3,7 @@
 #include <memory>
 
 #include "launcher/commands/commands.h"
-#include "launcher/commands/completion.h"
-#include "launcher/commands/manual.h"
+#include "launcher/commands/option_table.h"
 #include "runtime/base/error.h"
 #include "runtime/base/files/whole_file.h"
 #include "runtime/train/record/terminal.h"

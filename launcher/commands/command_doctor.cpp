@@ -5,7 +5,6 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/doctor.h"
-#include "launcher/commands/doctor_text.h"
 
 namespace lockstep::launcher {
 

@@ -6,7 +6,6 @@
 #include "launcher/commands/autocast_inspection.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/inspection.h"
-#include "launcher/commands/inspection_text.h"
 
 namespace lockstep::launcher {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launcher/commands/completion.h"
-
 #include <fmt/format.h>
+
+#include "launcher/commands/option_table.h"
 
 namespace lockstep::launcher {
 

@@ -18,4 +18,7 @@ nlohmann::ordered_json examine();
 /// Whether there is a device on which a job can be trained.
 bool can_train(const nlohmann::ordered_json& examination);
 
+/// The findings of examine(), for a person to read.
+std::string doctor_text(const nlohmann::ordered_json& examination);
+
 }  // namespace lockstep::launcher

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launcher/commands/inspection_text.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "launcher/commands/inspection.h"
 
 namespace lockstep::launcher {
 

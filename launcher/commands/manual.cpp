@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launcher/commands/manual.h"
-
 #include <fmt/format.h>
 #include <lockstep/version.h>
 
@@ -8,6 +6,7 @@
 #include <cctype>
 #include <utility>
 
+#include "launcher/commands/option_table.h"
 #include "runtime/base/error.h"
 
 namespace lockstep::launcher {

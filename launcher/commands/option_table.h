@@ -36,4 +36,15 @@ struct CommandRow {
 /// The program itself, with its own options, and behind it each of its commands.
 std::vector<CommandRow> option_table(const CLI::App& app);
 
+/// A manual page as troff: that of the command named, lockstep-train(1) for "train", or of the program, lockstep(1),
+/// for an empty name. `table` must hold the command.
+std::string manual_page(const std::vector<CommandRow>& table, const std::string& command);
+
+// A script that has the shell complete commands, options, words that a value may be, and files. It asks the program
+// nothing, so that it answers at once.
+
+std::string bash_completion(const std::vector<CommandRow>& table);
+std::string zsh_completion(const std::vector<CommandRow>& table);
+std::string fish_completion(const std::vector<CommandRow>& table);
+
 }  // namespace lockstep::launcher

@@ -37,4 +37,9 @@ optim::OptimizerOptions optimizer_options(const Optimizer& optimizer) {
   return options_of<optim::OptimizerOptions>(optimizer);
 }
 
+std::unique_ptr<optim::Optimizer> make_optimizer(const Optimizer& optimizer,
+                                                 const std::vector<nn::Parameter>& parameters) {
+  return optim::make(parameters, optimizer_kind(optimizer), optimizer_options(optimizer));
+}
+
 }  // namespace lockstep::job

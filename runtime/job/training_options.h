@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "amp/grad_scaler/amp_options.h"
 #include "amp/grad_scaler/grad_scaler_options.h"
 #include "comm/ddp/ddp_options.h"
 #include "runtime/base/registered.h"
+#include "runtime/nn/parameter.h"
 #include "runtime/optim/any_optimizer.h"
+#include "runtime/optim/optimizer.h"
 #include "runtime/optim/schedule.h"
-#include "runtime/optim/weight_mean_options.h"
+#include "runtime/optim/weight_mean.h"
 
 namespace lockstep::job {
 
@@ -39,5 +43,10 @@ optim::AnyOptions optimizer_kind(const Optimizer& optimizer);
 double learning_rate_of(const Optimizer& optimizer);
 /// The fields beside the kind.
 optim::OptimizerOptions optimizer_options(const Optimizer& optimizer);
+
+/// The optimizer that the job names, for these parameters. Throws FieldError with the job's field, "optimizer.sgd.lr",
+/// for an option out of range, a group that matches no parameter, and where no kind is named.
+std::unique_ptr<optim::Optimizer> make_optimizer(const Optimizer& optimizer,
+                                                 const std::vector<nn::Parameter>& parameters);
 
 }  // namespace lockstep::job

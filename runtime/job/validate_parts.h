@@ -12,7 +12,7 @@ class Optimizer;
 class Schedule;
 
 // The checks of validate(), by part of the job: as resolved, and as the job has it written. What concerns two parts is
-// checked in validate().
+// checked in validate(). validate_data() has a file of its own.
 
 void validate_model(const Model& model, const Model& written, Checker& checker);
 void validate_data(const Data& resolved, const Data& written, Checker& checker);

@@ -3,9 +3,13 @@
 
 #include <cstdint>
 
-#include "runtime/kernels/step_position.h"
-
 namespace lockstep::kernels {
+
+/// Where a step stands in the run.
+struct StepPosition {
+  std::uint64_t step = 0;
+  std::int64_t first_sample = 0;  ///< of this rank's share in the step's global batch
+};
 
 /// A key of the counter-based generator: the same key and element index give the same mask on every rank and device.
 struct DropoutKey {

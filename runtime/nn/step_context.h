@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "runtime/kernels/step_position.h"
+#include "runtime/kernels/random_keys.h"
 
 namespace lockstep::nn {
 

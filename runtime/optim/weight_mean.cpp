@@ -5,10 +5,13 @@
 
 #include <exception>
 
+#include "runtime/base/option_checks.h"
 #include "runtime/kernels/arena.h"
 #include "runtime/tensor/memory.h"
 
 namespace lockstep::optim {
+
+FieldProblems problems_of(const WeightMeanOptions& options) { return problems_in_fields(options); }
 
 WeightMean::WeightMean(Optimizer& optimizer, const WeightMeanOptions& options)
     : arena_(optimizer.arena()),

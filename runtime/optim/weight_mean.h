@@ -4,11 +4,27 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/nn/arena.h"
 #include "runtime/optim/optimizer.h"
-#include "runtime/optim/weight_mean_options.h"
 
 namespace lockstep::optim {
+
+struct WeightMeanOptions {
+  double decay = 0.999;  ///< of the mean that is kept at each step; in [0, 1)
+  /// The decay is at most (1 + n) / (warmup + n) at the n-th applied step, counted from 1; 0: no warm-up.
+  std::uint32_t warmup = 0;
+
+  static constexpr auto fields() {
+    return std::tuple(option("decay", &WeightMeanOptions::decay, kFraction),
+                      option("warmup", &WeightMeanOptions::warmup));
+  }
+  bool operator==(const WeightMeanOptions&) const = default;
+};
+
+/// The problems for which WeightMean refuses the options, by field.
+FieldProblems problems_of(const WeightMeanOptions& options);
 
 /// An exponential moving average of a model's weights, in float32 beside the masters: mean = decay * mean + (1 - decay)
 /// * weights after each applied step, as torch.optim.swa_utils.AveragedModel with get_ema_multi_avg_fn(decay) computes

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/data/batch.h"
-#include "runtime/kernels/step_position.h"
+#include "runtime/kernels/random_keys.h"
 
 namespace lockstep::step {
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "runtime/kernels/decisions.h"
+#include "runtime/tensor/device_value.h"
+#include "runtime/tensor/stream.h"
 
 namespace lockstep::step {
 
@@ -24,5 +26,22 @@ struct StepOutcome {
 inline constexpr std::int64_t kSums = 3;
 static_assert(offsetof(StepOutcome, stop) == offsetof(StepOutcome, loss) + sizeof(float));
 static_assert(offsetof(StepOutcome, skipped_samples) == offsetof(StepOutcome, stop) + sizeof(float));
+
+/// A step's outcome on its way from the device: copied when the device has it, read when somebody asks. On the CPU it
+/// is there at once.
+class Readback {
+ public:
+  explicit Readback(Device device);
+
+  /// Appends the copy to the device's current stream. Forgets an outcome not yet taken.
+  void request(const DeviceValue<StepOutcome>& outcome);
+  /// Waits until it has arrived.
+  StepOutcome take() const;
+
+ private:
+  Device device_;
+  Storage slot_;  ///< host memory that the device writes
+  Event arrived_;
+};
 
 }  // namespace lockstep::step

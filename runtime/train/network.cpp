@@ -4,7 +4,6 @@
 #include "amp/grad_scaler/opt_level.h"
 #include "model_zoo/build.h"
 #include "runtime/job/job.h"
-#include "runtime/job/make_optimizer.h"
 #include "runtime/job/model_options.h"
 #include "runtime/job/training_options.h"
 

@@ -16,7 +16,6 @@
 #include "runtime/data/mixup.h"
 #include "runtime/data/sampler.h"
 #include "runtime/job/data_options.h"
-#include "runtime/job/make_optimizer.h"
 #include "runtime/job/model_options.h"
 #include "runtime/job/training_options.h"
 #include "runtime/optim/optimizer.h"

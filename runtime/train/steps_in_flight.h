@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/group/communicator.h"
-#include "runtime/step/readback.h"
+#include "runtime/step/step_outcome.h"
 #include "runtime/train/gpu_use.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/network.h"

@@ -7,7 +7,7 @@
 
 #include "configs/job.pb.h"
 #include "runtime/autograd/engine.h"
-#include "runtime/job/make_optimizer.h"
+#include "runtime/job/training_options.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
 #include "tests/golden/golden_fixture.h"

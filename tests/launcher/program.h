@@ -7,18 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "runtime/base/process.h"
+#include "tests/support/folder.h"
 
 namespace lockstep::launcher {
 
@@ -29,32 +27,6 @@ inline std::string read_text(const std::filesystem::path& path) {
 }
 
 inline void write_text(const std::filesystem::path& path, const std::string& text) { std::ofstream(path) << text; }
-
-/// A directory of the test's own.
-class Folder {
- public:
-  Folder() {
-    std::string path = std::filesystem::temp_directory_path() / "lockstep-test-XXXXXX";
-    path_ = mkdtemp(path.data());
-  }
-  ~Folder() {
-    // Ranks whose supervisor was killed may still write here while they end.
-    std::error_code failed;
-    for (int attempt = 0; attempt < 100; ++attempt) {
-      std::filesystem::remove_all(path_, failed);
-      if (!failed) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// What a program that has ended leaves.
 struct Ended {

@@ -28,7 +28,7 @@ inline std::optional<std::string> why_skipped(Device device) {
 inline std::string name_of(Device device) { return device == kCpu ? "cpu" : "cuda"; }
 
 /// Where tests run that are not told it by a type: on the CPU, or on a GPU in a process with LOCKSTEP_TEST_DEVICE=cuda.
-/// Their binaries run once for each (lockstep_test_on_gpu in tests/CMakeLists.txt).
+/// lockstep_test(... ON_GPU) of tests/CMakeLists.txt runs the suites of the sources that name this function on both.
 inline Device device() {
   static const char* const name = std::getenv("LOCKSTEP_TEST_DEVICE");
   if (name == nullptr || std::string_view(name) == "cpu") return kCpu;

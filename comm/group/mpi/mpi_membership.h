@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "comm/group/communicator.h"
+#include "comm/group/join.h"
 #include "comm/group/launch_environment.h"
-#include "comm/group/membership.h"
 #include "comm/group/mpi/mpi_library.h"
 #include "comm/group/transport.h"
 

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "comm/group/communicator.h"
+#include "comm/group/join.h"
 #include "comm/group/launch_environment.h"
 #include "comm/group/liveness/peers.h"
-#include "comm/group/membership.h"
 #include "comm/group/tcp/hub.h"
 #include "comm/group/tcp/link.h"
 

@@ -15,6 +15,8 @@ struct Range {
 };
 
 /// Part `index` of `parts` contiguous ones whose sizes differ by at most one; parts may be empty.
-Range share(Range whole, std::int64_t index, std::int64_t parts);
+inline Range share(Range whole, std::int64_t index, std::int64_t parts) {
+  return {whole.begin + index * whole.size() / parts, whole.begin + (index + 1) * whole.size() / parts};
+}
 
 }  // namespace lockstep::data

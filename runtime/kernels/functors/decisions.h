@@ -133,6 +133,11 @@ LOCKSTEP_HOST_DEVICE inline void count_step(bool found_inf, LossScaleState& stat
   state.consecutive_skips = found_inf ? state.consecutive_skips + 1 : 0;
 }
 
+/// Computed in double, as PyTorch does.
+LOCKSTEP_HOST_DEVICE inline float inverse_of_scale(float scale) {
+  return static_cast<float>(1.0 / static_cast<double>(scale));
+}
+
 LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const LossScaleOptions& options, bool found_inf,
                                                    LossScaleState& state) {
   count_step(found_inf, state);
@@ -150,7 +155,7 @@ LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const LossScaleOptions& optio
   } else {
     ++state.growth_tracker;
   }
-  state.inverse = static_cast<float>(1.0 / static_cast<double>(state.scale));
+  state.inverse = inverse_of_scale(state.scale);
 }
 
 LOCKSTEP_HOST_DEVICE inline void set_loss_scale(const LossScaleOptions& options, float scale, LossScaleState& state) {
@@ -158,7 +163,7 @@ LOCKSTEP_HOST_DEVICE inline void set_loss_scale(const LossScaleOptions& options,
   const double value = scale;
   const double floored = options.dynamic && value < options.min ? options.min : value;
   state.scale = static_cast<float>(options.dynamic && floored > options.max ? options.max : floored);
-  state.inverse = static_cast<float>(1.0 / static_cast<double>(state.scale));
+  state.inverse = inverse_of_scale(state.scale);
 }
 
 /// Counts a step that was taken, and sets the scale, or adapts it where there is no new one. found_inf or new_scale may

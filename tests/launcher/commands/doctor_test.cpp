@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/group/versions.h"
-#include "launcher/commands/doctor_text.h"
 #include "launcher/commands/product_times.h"
 #include "tests/launcher/program.h"
 

@@ -5,7 +5,6 @@
 #include <google/protobuf/text_format.h>
 
 #include "runtime/job/defaults.h"
-#include "runtime/job/make_optimizer.h"
 #include "runtime/job/message_options.h"
 #include "runtime/nn/layers.h"
 #include "tests/runtime/job/sample_job.h"

@@ -11,7 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/job/job.h"
 #include "runtime/train/record/confusion_file.h"
-#include "tests/launcher/program.h"
+#include "tests/support/folder.h"
 
 namespace lockstep::train {
 namespace {
@@ -123,7 +123,7 @@ TEST(EvalMetrics, TheConfusionIsWrittenAsNumbersAndAsAPicture) {
   const EvalResult result = total(answers);
   ASSERT_TRUE(result.confusion);
   EXPECT_THAT(result.confusion->counts, ElementsAre(1, 1, 0, 0, 2, 0, 0, 0, 0));
-  const launcher::Folder folder;
+  const Folder folder;
   const auto text_of_file = [&](const std::string& name) {
     write_confusion(folder / name, *result.confusion);
     std::ifstream in(folder / name);

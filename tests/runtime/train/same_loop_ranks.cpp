@@ -16,7 +16,6 @@
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
-#include "runtime/job/make_optimizer.h"
 #include "runtime/job/model_options.h"
 #include "runtime/job/training_options.h"
 #include "runtime/step/training_step.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step decides on its device is what functors/decisions.h says, which decision_rules_test.cpp tests.
+// What a step decides on its device is what functors/decisions.h says, which decisions_rules_test.cpp tests.
 #include "runtime/kernels/decisions.h"
 
 #include <tuple>

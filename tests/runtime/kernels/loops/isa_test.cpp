@@ -60,9 +60,7 @@ TEST(Isa, IsTheWidestThatTheProcessorHasAndTheEnvironmentAllows) {
 }
 
 TEST(Isa, NativeBFloat16NeedsAvx512) {
-  if (has_native_bfloat16()) {
-    EXPECT_EQ(isa(), Isa::kAvx512);
-  }
+  EXPECT_EQ(has_native_bfloat16(), isa() == Isa::kAvx512 && has({"avx512_bf16"}));
 }
 
 TEST(IsaDeathTest, RefusesAnUnknownName) {

@@ -11,12 +11,11 @@
 
 #include "runtime/base/error.h"
 #include "runtime/train/prediction.h"
-#include "tests/launcher/program.h"
+#include "tests/support/folder.h"
 
 namespace lockstep::train {
 namespace {
 
-using launcher::Folder;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/convolution.h"
+
 #include <cmath>
 #include <limits>
 
-#include "runtime/kernels/convolution.h"
 #include "runtime/kernels/cpu/conv_plan.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/step/readback.h"
+#include "runtime/step/step_outcome.h"
 
 #include "runtime/tensor/gpu.h"
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/pooling.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "runtime/base/error.h"
 #include "runtime/kernels/assign.h"
-#include "runtime/kernels/pooling.h"
 #include "runtime/kernels/reductions.h"
 #include "tests/runtime/kernels/numeric_gradient.h"
 #include "tests/runtime/kernels/tables.h"

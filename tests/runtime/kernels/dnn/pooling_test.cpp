@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/pooling.h"
+
 #include <limits>
 
-#include "runtime/kernels/pooling.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {

@@ -1,11 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/job/validate_parts.h"
+
 #include "configs/job.pb.h"
 #include "runtime/job/check_given.h"
 #include "runtime/job/message_options.h"
+#include "runtime/job/model_options.h"
 #include "runtime/job/training_options.h"
-#include "runtime/job/validate_parts.h"
 
 namespace lockstep::job {
+
+void validate_model(const Model& model, const Model& written, Checker& checker) {
+  if (!checker.require(kind_of(model) != nullptr, "model", "one of " + kinds_of(*Model::descriptor()))) return;
+  check_given_kind<model_zoo::ModelOptions>(written, "model", checker);
+  const auto adopt = [&](const auto& options) {
+    checker.adopt(problems_of(options), "model." + kind_of(model)->name());
+  };
+  std::visit(adopt, model_options(model));
+}
+
+void validate_amp(const Amp& amp, Checker& checker) {
+  if (amp.has_loss_scale()) {
+    const std::string path = "amp.loss_scale";
+    checker.adopt(problems_of(grad_scaler_options(amp.loss_scale())), path);
+    // A run that skips for ever is never meant.
+    checker.at_least_one(amp.loss_scale().max_consecutive_skips(), path + ".max_consecutive_skips");
+  }
+  checker.adopt(problems_of(amp_options(amp)), "amp");
+}
 
 void validate_optimizer(const Optimizer& optimizer, const Optimizer& written, Checker& checker) {
   const auto* const kind = kind_of(optimizer);

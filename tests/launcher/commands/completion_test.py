@@ -76,7 +76,7 @@ class Tables(unittest.TestCase):
         self.assertEqual((pages / "lockstep-train.1").read_text(), lockstep("man", "train"))
 
     def test_the_page_has_the_exit_codes_of_the_documentation(self):
-        table = (pathlib.Path(__file__).resolve().parents[2] / "docs/command-line.md").read_text().split("## Exit codes")[1]
+        table = (pathlib.Path(__file__).resolve().parents[3] / "docs/command-line.md").read_text().split("## Exit codes")[1]
         codes = re.findall(r"^\| (\d+) \| (.*) \|$", table, re.MULTILINE)
         self.assertGreaterEqual(len(codes), 8)
         page = lockstep("man").split(".SH EXIT STATUS")[1].replace("\\-", "-")

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/convolution.h"
+
 #include <gtest/gtest.h>
 
 #include "runtime/base/error.h"
 #include "runtime/kernels/assign.h"
-#include "runtime/kernels/convolution.h"
 #include "runtime/kernels/reductions.h"
 #include "tests/runtime/kernels/numeric_gradient.h"
 #include "tests/runtime/kernels/tables.h"

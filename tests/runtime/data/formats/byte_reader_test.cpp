@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/formats/byte_reader.h"
+
 #include <gmock/gmock.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -7,7 +9,6 @@
 
 #include "runtime/base/error.h"
 #include "runtime/data/cifar.h"
-#include "runtime/data/formats/byte_reader.h"
 #include "tests/runtime/data/sample_files.h"
 
 namespace {

@@ -5,15 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/supervisor/rank_watch.h"
+#include <cstdlib>
+#include <filesystem>
+
 #include "runtime/base/error.h"
-#include "tests/launcher/program.h"
+#include "tests/support/folder.h"
 
-namespace lockstep::launcher {
+namespace lockstep::train {
 namespace {
-
-using train::RankPhase;
-using train::StatusBoard;
 
 TEST(StatusBoard, ShowsWhatARankOfAnotherProcessWrote) {
   const Folder folder;
@@ -28,7 +27,7 @@ TEST(StatusBoard, ShowsWhatARankOfAnotherProcessWrote) {
   }
   waitpid(rank, nullptr, 0);
   EXPECT_EQ(board.get(1).pid, rank);
-  EXPECT_EQ(train::str(board.get(1)), "in step 57, backward");
+  EXPECT_EQ(str(board.get(1)), "in step 57, backward");
   EXPECT_EQ(board.get(0).pid, 0);
 }
 
@@ -99,79 +98,11 @@ TEST(StatusBoard, OfAForkIsItsOwn) {
 }
 
 TEST(StatusBoard, SaysEveryPhase) {
-  EXPECT_EQ(train::str({1, 0, RankPhase::kNone}), "before the first step");
-  EXPECT_EQ(train::str({1, 0, RankPhase::kInit}), "during start-up");
-  EXPECT_EQ(train::str({1, 3, RankPhase::kSave}), "in step 3, checkpoint");
-  EXPECT_EQ(train::str({1, 3, RankPhase::kFailed}), "in step 3, failed");
-}
-
-/// A rank that notes its phase and then waits to be killed.
-pid_t start_rank(const StatusBoard& parents, const std::string& file, int rank, RankPhase phase) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    setenv("LOCKSTEP_STATUS_BOARD", file.c_str(), 1);
-    StatusBoard::from_environment().set(rank, phase, 5);
-    pause();
-    _exit(0);
-  }
-  while (parents.get(rank).pid == 0) usleep(1000);
-  return pid;
-}
-
-TEST(RankWatch, KnowsWhenAllHaveJoined) {
-  const Folder folder;
-  const StatusBoard board = StatusBoard::create(folder / "status", 2);
-  const RankWatch watch(board);
-  EXPECT_FALSE(watch.all_joined());
-  board.set(0, RankPhase::kForward, 1);
-  for (const RankPhase phase : {RankPhase::kNone, RankPhase::kJoin, RankPhase::kNotJoined}) {
-    board.set(1, phase, 0);
-    EXPECT_FALSE(watch.all_joined());
-  }
-  for (const RankPhase phase : {RankPhase::kJoined, RankPhase::kInit, RankPhase::kDone}) {
-    board.set(1, phase, 0);
-    EXPECT_TRUE(watch.all_joined());
-  }
-}
-
-TEST(RankWatch, NoticesTheEndOfRanksThatAreNotItsChildren) {
-  const Folder folder;
-  const std::string file = folder / "status";
-  const StatusBoard board = StatusBoard::create(file, 2);
-  RankWatch watch(board);
-  watch.find_started();
-  EXPECT_FALSE(watch.any_started());
-  const pid_t first = start_rank(board, file, 0, RankPhase::kNone);
-  watch.find_started();
-  EXPECT_TRUE(watch.any_started());
-  EXPECT_FALSE(watch.all_started());
-  EXPECT_FALSE(watch.any_at_work());
-  const pid_t second = start_rank(board, file, 1, RankPhase::kForward);
-  watch.find_started();
-  EXPECT_TRUE(watch.all_started());
-  EXPECT_TRUE(watch.any_at_work());
-  EXPECT_TRUE(watch.take_ended().empty());
-  signal_child(second, SIGKILL);
-  waitpid(second, nullptr, 0);
-  EXPECT_EQ(watch.take_ended(), std::vector<int>{1});
-  EXPECT_TRUE(watch.take_ended().empty());
-  watch.kill_all();
-  int status = 0;
-  waitpid(first, &status, 0);
-  EXPECT_TRUE(WIFSIGNALED(status));
-}
-
-TEST(RankWatch, CountsARankThatEndedBeforeItWasSeen) {
-  const Folder folder;
-  const std::string file = folder / "status";
-  const StatusBoard board = StatusBoard::create(file, 1);
-  const pid_t rank = start_rank(board, file, 0, RankPhase::kInit);
-  signal_child(rank, SIGKILL);
-  waitpid(rank, nullptr, 0);
-  RankWatch watch(board);
-  watch.find_started();
-  EXPECT_EQ(watch.take_ended(), std::vector<int>{0});
+  EXPECT_EQ(str({1, 0, RankPhase::kNone}), "before the first step");
+  EXPECT_EQ(str({1, 0, RankPhase::kInit}), "during start-up");
+  EXPECT_EQ(str({1, 3, RankPhase::kSave}), "in step 3, checkpoint");
+  EXPECT_EQ(str({1, 3, RankPhase::kFailed}), "in step 3, failed");
 }
 
 }  // namespace
-}  // namespace lockstep::launcher
+}  // namespace lockstep::train

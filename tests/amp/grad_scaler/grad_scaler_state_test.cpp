@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "amp/grad_scaler/grad_scaler_state.h"
+
 #include <gmock/gmock.h>
 
-#include "amp/grad_scaler/grad_scaler_state.h"
 #include "runtime/base/error.h"
 
 namespace lockstep::amp {
