@@ -23,7 +23,7 @@ int main() try {
   comm::DistributedDataParallel ddp_generator(*generator, world), ddp_critic(*critic, world);
   amp::GradScaler scale_generator(world), scale_critic(world);  // a scale a loss
   const auto noise = [&](std::int64_t width, std::uint64_t step, double mean) {
-    const kernels::RandomKey key{.seed = 7, .step = step, .stream = static_cast<std::uint32_t>(width)};
+    const ops::RandomKey key{.seed = 7, .step = step, .stream = static_cast<std::uint32_t>(width)};
     return ops::normal({kSamples, width}, key, {.mean = mean, .first_element = world.rank() * kSamples * width});
   };
   const Tensor real = ops::ones({kSamples, 1}), fake = Tensor::zeros({kSamples, 1}, DType::kFloat32);

@@ -12,7 +12,7 @@ int main() try {
   auto world = comm::World::from_environment();
   auto dataset = data::make_dataset({.train = data::SyntheticOptions{.samples = 256, .shape = {8}, .classes = 4}},
                                     data::Split::kTrain);
-  auto model = model_zoo::build(model_zoo::MlpOptions{.hidden = {32}, .activation = kernels::Activation::kTanh},
+  auto model = model_zoo::build(model_zoo::MlpOptions{.hidden = {32}, .activation = ops::Activation::kTanh},
                                 {dataset->sample_shape(), 4}, /*seed=*/1);
   auto optimizer = optim::adam(model->parameters(), {.lr = 0.01});
   amp::initialize(*model, *optimizer, {.opt_level = amp::OptLevel::kO1, .dtype = DType::kFloat16});

@@ -40,9 +40,8 @@ std::unique_ptr<nn::TransformerBlock> make_bert_block(const BertOptions& options
   parts.attention = std::make_unique<nn::MultiHeadAttention>(
       nn::AttentionOptions{.width = options.width, .heads = options.heads, .dropout = options.dropout});
   parts.feed_forward_norm = make_bert_norm(options);
-  parts.feed_forward =
-      std::make_unique<nn::FeedForward>(options.width, options.hidden.value_or(4 * options.width),
-                                        nn::FeedForwardOptions{.activation = kernels::Activation::kGelu});
+  parts.feed_forward = std::make_unique<nn::FeedForward>(options.width, options.hidden.value_or(4 * options.width),
+                                                         nn::FeedForwardOptions{.activation = ops::Activation::kGelu});
   parts.dropout = options.dropout;
   parts.norm_place = nn::NormPlace::kBehind;
   return std::make_unique<nn::TransformerBlock>(std::move(parts));
@@ -120,7 +119,7 @@ class MaskedBert : public Bert {
  public:
   MaskedBert(const BertOptions& options, std::int64_t vocabulary)
       : Bert(options, vocabulary),
-        transform_(add_module<nn::Linear>("transform", options.width, options.width, true, kernels::Activation::kGelu)),
+        transform_(add_module<nn::Linear>("transform", options.width, options.width, true, ops::Activation::kGelu)),
         transform_norm_(adopted("transform_norm", make_bert_norm(options))),
         head_(add_module<nn::Linear>("head", token_weight())) {}
 
@@ -136,7 +135,7 @@ class ClassifyingBert : public Bert {
  public:
   ClassifyingBert(const BertOptions& options, std::int64_t vocabulary, std::int64_t outputs)
       : Bert(options, vocabulary),
-        pooler_(add_module<nn::Linear>("pooler", options.width, options.width, true, kernels::Activation::kTanh)),
+        pooler_(add_module<nn::Linear>("pooler", options.width, options.width, true, ops::Activation::kTanh)),
         pooler_dropout_(options.dropout > 0 ? &add_module<nn::Dropout>("pooler_dropout", options.dropout) : nullptr),
         classifier_(add_module<nn::Linear>("classifier", options.width, outputs)) {}
 

@@ -29,9 +29,9 @@ inline nn::ConvOptions conv_options(std::int64_t kernel, std::int64_t stride, in
 }
 
 /// Pooling of windows with equal extents.
-inline kernels::PoolGeometry pool_geometry(kernels::PoolKind kind, std::int64_t window, std::int64_t stride,
-                                           std::int64_t padding, int spatial_rank = 2) {
-  kernels::PoolGeometry geometry;
+inline ops::PoolGeometry pool_geometry(ops::PoolKind kind, std::int64_t window, std::int64_t stride,
+                                       std::int64_t padding, int spatial_rank = 2) {
+  ops::PoolGeometry geometry;
   geometry.kind = kind;
   geometry.spatial_rank = spatial_rank;
   for (std::size_t d = 0; d < static_cast<std::size_t>(spatial_rank); ++d) {
@@ -50,8 +50,8 @@ nn::BatchNormOptions batch_norm_options(const Options& options) {
 
 /// Appends batch norm, unless there is none, and activation to `net`; ReLU is fused into the batch norm.
 inline void add_norm_and_activation(nn::Sequential& net, const std::string& prefix, std::int64_t channels,
-                                    std::optional<nn::BatchNormOptions> batch_norm, kernels::Activation activation) {
-  const bool fused = batch_norm && activation == kernels::Activation::kRelu;
+                                    std::optional<nn::BatchNormOptions> batch_norm, ops::Activation activation) {
+  const bool fused = batch_norm && activation == ops::Activation::kRelu;
   if (batch_norm) {
     batch_norm->relu = fused;
     net.add<nn::BatchNorm>(prefix + "norm", channels, *batch_norm);

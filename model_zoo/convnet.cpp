@@ -36,7 +36,7 @@ void add_block(nn::Sequential& net, const ConvnetOptions& model, std::size_t i, 
   if (block.batch_norm) norm = batch_norm_options(model);
   add_norm_and_activation(net, prefix, channels, norm, block.activation);
   if (block.max_pool > 0) {
-    const auto pool = pool_geometry(kernels::PoolKind::kMax, block.max_pool, block.max_pool, 0);
+    const auto pool = pool_geometry(ops::PoolKind::kMax, block.max_pool, block.max_pool, 0);
     net.add<nn::Pool>(prefix + "pool", pool);
     shape = shape_behind(path + ".max_pool", shape, [&] { return kernels::pool_output_shape(shape, pool); });
   }
@@ -70,7 +70,7 @@ std::unique_ptr<nn::Module> make_convnet(const ConvnetOptions& options, const Mo
   }
   std::int64_t width = global ? shape.back() : shape.numel();
   for (std::size_t i = 0; i < options.hidden.size(); ++i) {
-    net->add<nn::Linear>("hidden" + std::to_string(i), width, options.hidden[i], true, kernels::Activation::kRelu);
+    net->add<nn::Linear>("hidden" + std::to_string(i), width, options.hidden[i], true, ops::Activation::kRelu);
     width = options.hidden[i];
   }
   if (options.dropout > 0) net->add<nn::Dropout>("dropout", options.dropout);

@@ -20,7 +20,7 @@ struct ConvBlockOptions {
   std::int64_t kernel = 3;    ///< odd; padding keeps the extent at stride 1
   std::int64_t stride = 1;
   bool batch_norm = true;
-  kernels::Activation activation = kernels::Activation::kRelu;
+  ops::Activation activation = ops::Activation::kRelu;
   std::int64_t max_pool = 0;  ///< window and stride; 0: no pooling
   double dropout = 0;         ///< in [0, 1)
 

@@ -17,7 +17,7 @@ namespace lockstep::model_zoo {
 
 struct MlpOptions {
   std::vector<std::int64_t> hidden = {};  ///< widths of the hidden layers
-  kernels::Activation activation = kernels::Activation::kRelu;
+  ops::Activation activation = ops::Activation::kRelu;
   double dropout = 0;                        ///< after each hidden layer; in [0, 1)
   std::optional<std::int64_t> outputs = {};  ///< default: as many as the data needs
   bool batch_norm = false;                   ///< after each hidden linear layer

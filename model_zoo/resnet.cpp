@@ -128,7 +128,7 @@ std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const Mode
   } else {
     net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, residual_conv(7, 2));
     net->add<nn::BatchNorm>("stem_norm", width, stem_norm);
-    net->add<nn::Pool>("stem_pool", pool_geometry(kernels::PoolKind::kMax, 3, 2, 1));
+    net->add<nn::Pool>("stem_pool", pool_geometry(ops::PoolKind::kMax, 3, 2, 1));
   }
   std::int64_t in = width;
   for (std::size_t stage = 0; stage < architecture.blocks.size(); ++stage) {

@@ -85,7 +85,7 @@ class Up : public nn::Sequential {
     if (kind == Unet3dUp::kTrilinear) {
       // Both are linear, and the convolution costs an eighth before the interpolation.
       add<nn::Conv>("conv", in, out, conv_options(1, 1, kSpatialRank));
-      add<nn::Upsample>("upsample", std::vector<double>{2.0}, kernels::UpsampleMode::kLinear);
+      add<nn::Upsample>("upsample", std::vector<double>{2.0}, ops::UpsampleMode::kLinear);
       return;
     }
     nn::ConvOptions options = conv_options(2, 2, kSpatialRank);
@@ -99,7 +99,7 @@ class Unet3d : public nn::Module {
   Unet3d(const Unet3dOptions& options, const ModelInput& input)
       : checkpoint_activations_(options.checkpoint_activations),
         drops_last_(input.classes == 0 && input.target_shape.rank() == kSpatialRank),
-        pool_(pool_geometry(kernels::PoolKind::kMax, 2, 2, 0, kSpatialRank)) {
+        pool_(pool_geometry(ops::PoolKind::kMax, 2, 2, 0, kSpatialRank)) {
     std::int64_t in = input.sample_shape.back();
     std::int64_t channels = options.channels;
     for (std::int64_t level = 0; level < options.levels; ++level) {
@@ -140,7 +140,7 @@ class Unet3d : public nn::Module {
 
   bool checkpoint_activations_;
   bool drops_last_;  ///< the answer has no dimension of channels
-  kernels::PoolGeometry pool_;
+  ops::PoolGeometry pool_;
   std::vector<Level*> down_;
   Level* bottom_ = nullptr;
   std::vector<Up*> double_;  ///< from the lowest level on

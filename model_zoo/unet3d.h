@@ -28,7 +28,7 @@ struct Unet3dOptions {
   Unet3dUp up = Unet3dUp::kTransposed;
   Unet3dNorm norm = Unet3dNorm::kBatch;  ///< behind each convolution
   std::int64_t groups = 8;               ///< of a group norm, a divisor of `channels`
-  kernels::Activation activation = kernels::Activation::kRelu;
+  ops::Activation activation = ops::Activation::kRelu;
   double batch_norm_momentum = 0.1;  ///< of nn::BatchNormOptions
   double batch_norm_epsilon = 1e-5;
   bool checkpoint_activations = false;  ///< of levels: nn::checkpoint()

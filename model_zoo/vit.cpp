@@ -50,7 +50,7 @@ std::unique_ptr<nn::TransformerBlock> make_vit_block(const VitOptions& options) 
   parts.feed_forward_norm = std::make_unique<nn::LayerNorm>(Shape{options.width}, norm_options(options));
   parts.feed_forward = std::make_unique<nn::FeedForward>(
       options.width, options.hidden.value_or(4 * options.width),
-      nn::FeedForwardOptions{.activation = kernels::Activation::kGelu, .dropout = options.dropout});
+      nn::FeedForwardOptions{.activation = ops::Activation::kGelu, .dropout = options.dropout});
   parts.dropout = options.dropout;
   return std::make_unique<nn::TransformerBlock>(std::move(parts));
 }

@@ -8,7 +8,7 @@
 namespace lockstep::nn {
 
 struct FeedForwardOptions {
-  kernels::Activation activation = kernels::Activation::kGeluTanh;
+  ops::Activation activation = ops::Activation::kGeluTanh;
   bool bias = true;
   double dropout = 0;  ///< of what the activation gives
 };

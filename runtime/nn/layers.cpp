@@ -43,12 +43,12 @@ Initializer conv_initializer(const Shape& weight, const ConvOptions& options) {
 
 }  // namespace
 
-Linear::Linear(std::int64_t in, std::int64_t out, bool bias, kernels::Activation activation) : activation_(activation) {
+Linear::Linear(std::int64_t in, std::int64_t out, bool bias, ops::Activation activation) : activation_(activation) {
   weight_ = add_parameter("weight", {out, in}, ParameterKind::kWeight, uniform_of(in));
   if (bias) add_bias();
 }
 
-Linear::Linear(const Parameter& weight, bool bias, kernels::Activation activation) : activation_(activation) {
+Linear::Linear(const Parameter& weight, bool bias, ops::Activation activation) : activation_(activation) {
   if (weight.tensor.shape().rank() != 2) {
     throw ShapeError("a linear layer cannot share " + weight.name + ", " + describe(weight.tensor) +
                      ": its weight is [out, in]");
@@ -133,8 +133,7 @@ Tensor Activation::forward(const Tensor& x) { return ops::activate(activation_, 
 
 Tensor Pool::forward(const Tensor& x) { return ops::pool(x, geometry_); }
 Tensor AdaptivePool::forward(const Tensor& x) {
-  return kind_ == kernels::PoolKind::kMax ? ops::adaptive_max_pool(x, extents_)
-                                          : ops::adaptive_average_pool(x, extents_);
+  return kind_ == ops::PoolKind::kMax ? ops::adaptive_max_pool(x, extents_) : ops::adaptive_average_pool(x, extents_);
 }
 Tensor GlobalAveragePool::forward(const Tensor& x) { return ops::global_average_pool(x); }
 Tensor Flatten::forward(const Tensor& x) { return ops::flatten(x); }

@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/kernels/activation.h"
-#include "runtime/kernels/geometry/spatial.h"
 #include "runtime/nn/module.h"
 #include "runtime/ops/batch_norm.h"
+#include "runtime/ops/types.h"
 
 namespace lockstep::nn {
 
@@ -18,12 +17,10 @@ namespace lockstep::nn {
 /// initialisation: uniform within 1 / sqrt(in).
 class Linear : public Module {
  public:
-  Linear(std::int64_t in, std::int64_t out, bool bias = true,
-         kernels::Activation activation = kernels::Activation::kNone);
+  Linear(std::int64_t in, std::int64_t out, bool bias = true, ops::Activation activation = ops::Activation::kNone);
   /// Shares another module's weight [out, in], one of its parameters(): tied weights. Throws ShapeError where it is no
   /// matrix.
-  explicit Linear(const Parameter& weight, bool bias = true,
-                  kernels::Activation activation = kernels::Activation::kNone);
+  explicit Linear(const Parameter& weight, bool bias = true, ops::Activation activation = ops::Activation::kNone);
   Tensor forward(const Tensor& x) override;
 
  private:
@@ -31,11 +28,11 @@ class Linear : public Module {
 
   Tensor weight_;
   Tensor bias_;
-  kernels::Activation activation_;
+  ops::Activation activation_;
 };
 
 struct ConvOptions {
-  kernels::ConvGeometry geometry;
+  ops::ConvGeometry geometry;
   std::int64_t kernel = 3;  ///< along every spatial dimension
   bool bias = true;
   /// Normal with variance 2 / (out * kernel^d), as residual networks start; otherwise PyTorch's default.
@@ -50,7 +47,7 @@ class Conv : public Module {
   Tensor forward(const Tensor& x) override;
 
  private:
-  kernels::ConvGeometry geometry_;
+  ops::ConvGeometry geometry_;
   Tensor weight_;
   Tensor bias_;
 };
@@ -64,7 +61,7 @@ class ConvTranspose : public Module {
   Tensor forward(const Tensor& x) override;
 
  private:
-  kernels::ConvGeometry geometry_;
+  ops::ConvGeometry geometry_;
   std::array<std::int64_t, 3> output_padding_;
   Tensor weight_;
   Tensor bias_;
@@ -119,20 +116,20 @@ class Dropout : public Module {
 
 class Activation : public Module {
  public:
-  explicit Activation(kernels::Activation activation) : activation_(activation) {}
+  explicit Activation(ops::Activation activation) : activation_(activation) {}
   Tensor forward(const Tensor& x) override;
 
  private:
-  kernels::Activation activation_;
+  ops::Activation activation_;
 };
 
 class Pool : public Module {
  public:
-  explicit Pool(const kernels::PoolGeometry& geometry) : geometry_(geometry) {}
+  explicit Pool(const ops::PoolGeometry& geometry) : geometry_(geometry) {}
   Tensor forward(const Tensor& x) override;
 
  private:
-  kernels::PoolGeometry geometry_;
+  ops::PoolGeometry geometry_;
 };
 
 class GlobalAveragePool : public Module {
@@ -143,11 +140,11 @@ class GlobalAveragePool : public Module {
 /// ops::adaptive_average_pool(), or adaptive_max_pool(), to these extents.
 class AdaptivePool : public Module {
  public:
-  AdaptivePool(kernels::PoolKind kind, const Shape& extents) : kind_(kind), extents_(extents) {}
+  AdaptivePool(ops::PoolKind kind, const Shape& extents) : kind_(kind), extents_(extents) {}
   Tensor forward(const Tensor& x) override;
 
  private:
-  kernels::PoolKind kind_;
+  ops::PoolKind kind_;
   Shape extents_;
 };
 

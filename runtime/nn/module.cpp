@@ -174,7 +174,7 @@ void Module::set_random_calls(std::span<const std::uint64_t> calls) {
   });
 }
 
-kernels::DropoutKey Module::next_random_key() {
+ops::DropoutKey Module::next_random_key() {
   const StepContext::Values at = StepContext::current();
   if (!at.named) return {random_name_.seed, random_name_.calls++, random_name_.layer};
   return {at.seed.value_or(random_name_.seed), at.step, random_name_.layer, StepContext::next_call(random_name_.layer),

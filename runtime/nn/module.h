@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/kernels/random_keys.h"
 #include "runtime/nn/module_hooks.h"
 #include "runtime/nn/parameter.h"
 #include "runtime/nn/running_statistics.h"
+#include "runtime/ops/types.h"
 
 namespace lockstep::nn {
 
@@ -126,7 +126,7 @@ class Module {
 
   /// Names the next random numbers of this module's forward pass: by the StepContext where there is one, otherwise by
   /// the number of the call. The rows' place in the global batch comes beside it: StepContext::current().
-  kernels::DropoutKey next_random_key();
+  ops::DropoutKey next_random_key();
 
   /// A float32 leaf that requires a gradient, with values that `initializer` names; see WithoutValues.
   Tensor add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer);

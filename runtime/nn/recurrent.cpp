@@ -17,7 +17,7 @@ Cell::Cell(std::int64_t gates, std::int64_t in, std::int64_t hidden, bool bias) 
 
 Tensor Cell::zeros(const Tensor& x) const { return Tensor::zeros({x.size(0), hidden_}, x.dtype(), x.device()); }
 
-RnnCell::RnnCell(std::int64_t in, std::int64_t hidden, bool bias, kernels::Activation activation)
+RnnCell::RnnCell(std::int64_t in, std::int64_t hidden, bool bias, ops::Activation activation)
     : Cell(1, in, hidden, bias), activation_(activation) {}
 
 Tensor RnnCell::forward(const Tensor& x, const Tensor& h) { return ops::rnn_cell(x, h, parameters_, activation_); }

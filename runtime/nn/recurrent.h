@@ -25,13 +25,12 @@ class Cell : public Module {
 
 class RnnCell : public Cell {
  public:
-  RnnCell(std::int64_t in, std::int64_t hidden, bool bias = true,
-          kernels::Activation activation = kernels::Activation::kTanh);
+  RnnCell(std::int64_t in, std::int64_t hidden, bool bias = true, ops::Activation activation = ops::Activation::kTanh);
   Tensor forward(const Tensor& x) override { return forward(x, zeros(x)); }
   Tensor forward(const Tensor& x, const Tensor& h);
 
  private:
-  kernels::Activation activation_;
+  ops::Activation activation_;
 };
 
 class GruCell : public Cell {

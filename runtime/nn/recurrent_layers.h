@@ -81,7 +81,7 @@ class RecurrentLayers : public Module {
 class Rnn : public RecurrentLayers {
  public:
   Rnn(std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {},
-      kernels::Activation activation = kernels::Activation::kTanh)
+      ops::Activation activation = ops::Activation::kTanh)
       : RecurrentLayers(amp::Op::kRnnCell, 1, in, hidden, options), activation_(activation) {}
 
  private:
@@ -89,7 +89,7 @@ class Rnn : public RecurrentLayers {
                       const ops::CellParameters& parameters) const override {
     return {ops::rnn_step(of_x, state.h, parameters, activation_), {}};
   }
-  kernels::Activation activation_;
+  ops::Activation activation_;
 };
 
 class Gru : public RecurrentLayers {

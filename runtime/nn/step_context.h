@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "runtime/kernels/random_keys.h"
+#include "runtime/ops/types.h"
 
 namespace lockstep::nn {
 

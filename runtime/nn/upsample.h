@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "runtime/kernels/geometry/spatial.h"
 #include "runtime/nn/module.h"
+#include "runtime/ops/types.h"
 
 namespace lockstep::nn {
 
@@ -12,13 +12,13 @@ namespace lockstep::nn {
 /// ops::upsample_by.
 class Upsample : public Module {
  public:
-  explicit Upsample(std::vector<double> scale_factor, kernels::UpsampleMode mode = kernels::UpsampleMode::kNearest,
+  explicit Upsample(std::vector<double> scale_factor, ops::UpsampleMode mode = ops::UpsampleMode::kNearest,
                     bool align_corners = false);
   Tensor forward(const Tensor& x) override;
 
  private:
   std::vector<double> scale_factor_;
-  kernels::UpsampleMode mode_;
+  ops::UpsampleMode mode_;
   bool align_corners_;
 };
 

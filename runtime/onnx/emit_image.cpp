@@ -38,7 +38,7 @@ Extents kernel_of(const Shape& weight, int count) {
 }
 
 void conv(const Emitter& emitter) {
-  const auto& geometry = emitter.options<kernels::ConvGeometry>();
+  const auto& geometry = emitter.options<ops::ConvGeometry>();
   const int count = geometry.spatial_rank;
   emitter.out(emitter.node("Conv", operands(emitter),
                            {{"kernel_shape", kernel_of(emitter.value(1).shape, count)},
@@ -50,7 +50,7 @@ void conv(const Emitter& emitter) {
 }
 
 void conv_transpose(const Emitter& emitter) {
-  const auto& geometry = emitter.options<kernels::ConvGeometry>();
+  const auto& geometry = emitter.options<ops::ConvGeometry>();
   const int count = geometry.spatial_rank;
   const Shape& weight = emitter.value(1).shape;
   const Shape least = kernels::conv_transpose_output_shape(emitter.value(0).shape, weight, geometry, {});
@@ -67,9 +67,9 @@ void conv_transpose(const Emitter& emitter) {
 }
 
 void pool(const Emitter& emitter) {
-  const auto& geometry = emitter.options<kernels::PoolGeometry>();
+  const auto& geometry = emitter.options<ops::PoolGeometry>();
   const int count = geometry.spatial_rank;
-  const bool max = geometry.kind == kernels::PoolKind::kMax;
+  const bool max = geometry.kind == ops::PoolKind::kMax;
   std::vector<Attribute> attributes{{"kernel_shape", first(geometry.window, count)},
                                     {"strides", first(geometry.stride, count)},
                                     {"pads", pads(geometry.padding, count)}};
@@ -133,7 +133,7 @@ void upsample(const Emitter& emitter) {
     scales.push_back(
         static_cast<float>(factor > 0 ? factor : static_cast<double>(to[d + 1]) / static_cast<double>(from[d + 1])));
   }
-  const bool nearest = geometry.mode == kernels::UpsampleMode::kNearest;
+  const bool nearest = geometry.mode == ops::UpsampleMode::kNearest;
   const std::string places = nearest ? "asymmetric" : geometry.align_corners ? "align_corners" : "half_pixel";
   std::vector<Attribute> attributes{{"mode", std::string(nearest ? "nearest" : "linear")},
                                     {"coordinate_transformation_mode", places}};

@@ -23,8 +23,8 @@ void linear(const Emitter& emitter) {
     y = emitter.node("MatMul", {emitter.in(0), emitter.weight(1, {1, 0})});
     if (emitter.has(2)) y = emitter.node("Add", {y, emitter.weight(2)});
   }
-  const auto activation = emitter.options<kernels::Activation>();
-  if (activation != kernels::Activation::kNone) y = activated(emitter, y, name_of(ops::op_of(activation)));
+  const auto activation = emitter.options<ops::Activation>();
+  if (activation != ops::Activation::kNone) y = activated(emitter, y, name_of(ops::op_of(activation)));
   emitter.out(y);
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/kernels/random_keys.h"
+#include "runtime/ops/types.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {
@@ -21,7 +21,7 @@ struct AttentionOptions {
   /// The key that names the dropout mask, together with first_sample, the place of q's first row [N, ...] in the global
   /// batch. The mask is the same for every number of ranks, for every device, and in every backward pass (dropout.h).
   /// It is never stored.
-  kernels::DropoutKey dropout_key = {};
+  DropoutKey dropout_key = {};
   std::int64_t first_sample = 0;
 };
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/kernels/random_keys.h"
+#include "runtime/ops/types.h"
 #include "runtime/tensor/tensor.h"
 
 // New tensors, outside the graph, beside Tensor::zeros and Tensor::from.
@@ -43,14 +43,14 @@ struct UniformOptions {
   double high = 1;
   std::int64_t first_element = 0;
 };
-[[nodiscard]] Tensor uniform(const Shape& shape, const kernels::RandomKey& key, const UniformOptions& options = {},
+[[nodiscard]] Tensor uniform(const Shape& shape, const RandomKey& key, const UniformOptions& options = {},
                              const Placement& placement = {});
 struct NormalOptions {
   double mean = 0;
   double deviation = 1;  ///< standard deviation
   std::int64_t first_element = 0;
 };
-[[nodiscard]] Tensor normal(const Shape& shape, const kernels::RandomKey& key, const NormalOptions& options = {},
+[[nodiscard]] Tensor normal(const Shape& shape, const RandomKey& key, const NormalOptions& options = {},
                             const Placement& placement = {});
 
 }  // namespace lockstep::ops

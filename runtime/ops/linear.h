@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/kernels/activation.h"
+#include "runtime/ops/types.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {
@@ -15,6 +15,6 @@ namespace lockstep::ops {
 /// Its backward takes the gradient of the bias with that of the weight, and multiplies the gradient of x by the
 /// derivative of the activation that made x where nothing else depends on x.
 [[nodiscard]] Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                            kernels::Activation activation = kernels::Activation::kNone);
+                            Activation activation = Activation::kNone);
 
 }  // namespace lockstep::ops

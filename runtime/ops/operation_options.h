@@ -8,7 +8,7 @@
 #include "runtime/kernels/binary.h"
 
 // The options of operations, their arguments beside tensors, which they note for whoever writes their graph down
-// (autograd::note_options). linear notes its kernels::Activation; conv and conv_transpose their ConvGeometry; pooling
+// (autograd::note_options). linear notes its Activation; conv and conv_transpose their ConvGeometry; pooling
 // and upsampling their geometries; a function of one number its kernels::UnaryFunction. The others are here.
 
 namespace lockstep::ops {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/kernels/geometry/spatial.h"
+#include "runtime/ops/types.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {
 
 /// x [N, spatial..., C] -> [N, spatial'..., C]; geometry.kind says which.
-[[nodiscard]] Tensor pool(const Tensor& x, const kernels::PoolGeometry& geometry);
+[[nodiscard]] Tensor pool(const Tensor& x, const PoolGeometry& geometry);
 /// x [N, spatial..., C] -> [N, C], the mean over the spatial dimensions.
 [[nodiscard]] Tensor global_average_pool(const Tensor& x);
 

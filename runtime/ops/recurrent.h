@@ -2,7 +2,7 @@
 #pragma once
 
 #include "amp/autocast/policy.h"
-#include "runtime/kernels/activation.h"
+#include "runtime/ops/types.h"
 #include "runtime/tensor/tensor.h"
 
 // One step of a recurrent network, made of other operations. x [N, in], state [N, H]. Under autocast all of it runs in
@@ -24,7 +24,7 @@ struct CellParameters {
 
 /// activation(W_ih x + b_ih + W_hh h + b_hh); kTanh or kRelu are PyTorch's.
 [[nodiscard]] Tensor rnn_cell(const Tensor& x, const Tensor& h, const CellParameters& parameters,
-                              kernels::Activation activation = kernels::Activation::kTanh);
+                              Activation activation = Activation::kTanh);
 /// Gates r, z, n of Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014, with r multiplied
 /// into W_hn h + b_hn: n + z (h - n), n = tanh(W_in x + b_in + r (W_hn h + b_hn)).
 [[nodiscard]] Tensor gru_cell(const Tensor& x, const Tensor& h, const CellParameters& parameters);
@@ -41,7 +41,7 @@ struct LstmState {
 
 /// The cells on gates_of() the input: of_x [N, gates H].
 [[nodiscard]] Tensor rnn_step(const Tensor& of_x, const Tensor& h, const CellParameters& parameters,
-                              kernels::Activation activation = kernels::Activation::kTanh);
+                              Activation activation = Activation::kTanh);
 [[nodiscard]] Tensor gru_step(const Tensor& of_x, const Tensor& h, const CellParameters& parameters);
 [[nodiscard]] LstmState lstm_step(const Tensor& of_x, const LstmState& state, const CellParameters& parameters);
 

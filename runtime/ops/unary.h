@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "amp/autocast/policy.h"
-#include "runtime/kernels/activation.h"
+#include "runtime/ops/types.h"
 #include "runtime/tensor/tensor.h"
 
 // Functions of one number, applied to every element. In float32 they are within 4 units of the last place; 16-bit
@@ -15,16 +15,16 @@ namespace lockstep::ops {
 inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// activation(x); x itself for kNone.
-[[nodiscard]] Tensor activate(kernels::Activation activation, const Tensor& x);
+[[nodiscard]] Tensor activate(Activation activation, const Tensor& x);
 
-[[nodiscard]] inline Tensor relu(const Tensor& x) { return activate(kernels::Activation::kRelu, x); }
+[[nodiscard]] inline Tensor relu(const Tensor& x) { return activate(Activation::kRelu, x); }
 /// x * (1 + erf(x / sqrt 2)) / 2
-[[nodiscard]] inline Tensor gelu(const Tensor& x) { return activate(kernels::Activation::kGelu, x); }
+[[nodiscard]] inline Tensor gelu(const Tensor& x) { return activate(Activation::kGelu, x); }
 /// x * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: gelu's approximation, PyTorch's approximate="tanh".
-[[nodiscard]] inline Tensor gelu_tanh(const Tensor& x) { return activate(kernels::Activation::kGeluTanh, x); }
-[[nodiscard]] inline Tensor tanh(const Tensor& x) { return activate(kernels::Activation::kTanh, x); }
+[[nodiscard]] inline Tensor gelu_tanh(const Tensor& x) { return activate(Activation::kGeluTanh, x); }
+[[nodiscard]] inline Tensor tanh(const Tensor& x) { return activate(Activation::kTanh, x); }
 /// 1 / (1 + e^-x)
-[[nodiscard]] inline Tensor sigmoid(const Tensor& x) { return activate(kernels::Activation::kSigmoid, x); }
+[[nodiscard]] inline Tensor sigmoid(const Tensor& x) { return activate(Activation::kSigmoid, x); }
 
 [[nodiscard]] Tensor neg(const Tensor& x);
 /// |x|; the derivative at 0 is 0.
@@ -80,10 +80,10 @@ inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// dy * activation'(at) of every element, made of operations: the gradient of an activation. `at` is its output where
 /// derivative_follows_from_output(activation), else its input.
-[[nodiscard]] Tensor activation_gradient(kernels::Activation activation, const Tensor& at, const Tensor& dy);
+[[nodiscard]] Tensor activation_gradient(Activation activation, const Tensor& at, const Tensor& dy);
 
 /// The operation that an activation is: its name in the graph and its row in autocast's policy table. Throws UsageError
 /// for kNone.
-[[nodiscard]] amp::Op op_of(kernels::Activation activation);
+[[nodiscard]] amp::Op op_of(Activation activation);
 
 }  // namespace lockstep::ops

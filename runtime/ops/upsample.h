@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/kernels/geometry/spatial.h"
+#include "runtime/ops/types.h"
 #include "runtime/tensor/tensor.h"
 
 // PyTorch's interpolate(): x [N, spatial..., C] of 1 to 3 spatial dimensions at other extents. Under autocast in
@@ -14,11 +14,10 @@ namespace lockstep::ops {
 
 /// Resamples x to the given spatial extents.
 [[nodiscard]] Tensor upsample(const Tensor& x, const std::vector<std::int64_t>& extents,
-                              kernels::UpsampleMode mode = kernels::UpsampleMode::kNearest, bool align_corners = false);
+                              UpsampleMode mode = UpsampleMode::kNearest, bool align_corners = false);
 /// Resamples x to spatial * scale_factor, rounded down; one factor for all dimensions or one for each. The pixels are
 /// placed by the factor, not by the quotient of the extents (PyTorch's recompute_scale_factor=False).
 [[nodiscard]] Tensor upsample_by(const Tensor& x, const std::vector<double>& scale_factor,
-                                 kernels::UpsampleMode mode = kernels::UpsampleMode::kNearest,
-                                 bool align_corners = false);
+                                 UpsampleMode mode = UpsampleMode::kNearest, bool align_corners = false);
 
 }  // namespace lockstep::ops
