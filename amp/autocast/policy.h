@@ -135,6 +135,7 @@ enum class CastPolicy : std::uint8_t {
   X(kIndexSelect, "index_select", kNone)                                                \
   X(kGather, "gather", kNone)                                                           \
   X(kScatterAdd, "scatter_add", kPromote)                                               \
+  X(kCtc, "ctc", kFloat32)                                                              \
   X(kIndexPut, "index_put", kPromote)                                                   \
   X(kSort, "sort", kNone)                                                               \
   X(kTopk, "topk", kNone)                                                               \

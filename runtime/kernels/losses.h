@@ -40,7 +40,15 @@ struct PairLossFunction {
 /// The member of a pair by which a loss is differentiated.
 enum class PairSide : std::uint8_t { kX, kTarget };
 
-/// Losses over the last dimension, and of pairs. Each is a sum; the caller's weight makes a mean of it.
+/// What a connectionist temporal classification is told beside log_probs [N, T, C].
+struct CtcTargets {
+  Tensor labels = {};          ///< [N, S] int64; those behind a sample's target length are not read
+  Tensor input_lengths = {};   ///< [N] int64, in [0, T]
+  Tensor target_lengths = {};  ///< [N] int64, in [0, S]
+  std::int64_t blank = 0;      ///< a class, and no label
+};
+
+/// Losses over the last dimension, and of pairs. Each is a sum, the caller's weight makes a mean of it, but for ctc.
 struct Losses {
   /// This family's functions of the backend for tensors on `device`.
   static const Losses& on(Device device);
@@ -62,6 +70,14 @@ struct Losses {
   /// dtype and rounded once. dloss is a scalar of loss's dtype.
   void (*pair_loss_backward)(const PairLossFunction& function, const Tensor& x, const Tensor& target, PairSide side,
                              double weight, const Tensor& dloss, const Tensor& gradient);
+  /// losses [N] (log_probs' dtype) = -log of the probability that a sample's elements spell its labels; infinite where
+  /// they are too few. log_probs [N, T, C] are float32 or float64. alpha [N, T, 2 S + 1] float64 is kept for the
+  /// backward pass. Lengths, labels and a blank that do not fit throw UsageError; on a GPU they make the loss NaN.
+  void (*ctc)(const Tensor& log_probs, const CtcTargets& targets, const Tensor& losses, const Tensor& alpha);
+  /// dlog_probs [N, T, C] = -dlosses[n] * the probability, given that the labels are spelt, of being at a state that
+  /// emits the class. 0 behind a sample's elements and where dlosses[n] is 0; NaN for the labels of an infinite loss.
+  void (*ctc_backward)(const Tensor& log_probs, const CtcTargets& targets, const Tensor& alpha, const Tensor& dlosses,
+                       const Tensor& dlog_probs);
 };
 
 }  // namespace lockstep::kernels

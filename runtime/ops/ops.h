@@ -9,6 +9,7 @@
 #include "runtime/ops/compare.h"
 #include "runtime/ops/composed_losses.h"
 #include "runtime/ops/conv.h"
+#include "runtime/ops/ctc.h"
 #include "runtime/ops/distances.h"
 #include "runtime/ops/dropout.h"
 #include "runtime/ops/elementwise.h"

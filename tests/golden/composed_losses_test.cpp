@@ -26,7 +26,8 @@ class GoldenLosses : public GoldenTest {
   }
 
   static bool of_classes(const std::string& name) {
-    return name == "nll" || name == "cross_entropy" || name == "multi_margin" || name == "multilabel_margin";
+    return name == "ctc" || name == "nll" || name == "cross_entropy" || name == "multi_margin" ||
+           name == "multilabel_margin";
   }
   static std::optional<std::int64_t> ignore_index(const json& stored) {
     if (!stored["options"].contains("ignore_index")) return {};
@@ -100,6 +101,10 @@ TEST_P(GoldenLosses, EntropiesArePyTorchs) {
                                .divisor = c["reduction"] == "sum" ? 1.0 : 0.0,
                                .weight = tensor_option(c, "weight"),
                                .ignore_index = ignore_index(c)});
+  });
+  expect_pytorchs("ctc", [&](const Tensors& in, const json& c) {
+    return ops::ctc(ops::log_softmax(in[0]), in[1], in[2], in[3],
+                    {reduction(c), 0, c["options"].contains("zero_infinity")});
   });
   expect_pytorchs("poisson_nll", [&](const Tensors& in, const json& c) {
     return ops::poisson_nll(in[0], in[1],

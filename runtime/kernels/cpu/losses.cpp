@@ -28,6 +28,8 @@ const std::int64_t* checked_targets(const Tensor& targets, std::int64_t classes)
 /// Elements of a loss that are summed in one piece.
 constexpr std::int64_t kChunkElements = 8192;
 constexpr std::int64_t kGrainChunks = kGrainElements / kChunkElements;
+/// A state of ctc takes as long as so many elements of a plain loop.
+constexpr std::int64_t kTimeOfCtcState = 64;
 
 /// The weights of a weighted loss as the loops read them: ones in place of those that were left out.
 class Weights {
@@ -126,11 +128,42 @@ void pair_loss_backward(const PairLossFunction& function, const Tensor& x, const
   });
 }
 
+/// Calls f(rows) for parts of the samples in parallel, where rows(tensor) is a tensor's part.
+template <class F>
+void parallel_samples(const Tensor& log_probs, const CtcTargets& targets, F f) {
+  const std::int64_t n = log_probs.size(0);
+  parallel_rows(n, log_probs.size(1) * (2 * targets.labels.size(1) + 1) * kTimeOfCtcState,
+                [&](std::int64_t first, std::int64_t count) {
+                  const auto rows = [&](const Tensor& tensor) { return tensor.detach_rows(first, first + count); };
+                  const CtcTargets part{rows(targets.labels), rows(targets.input_lengths), rows(targets.target_lengths),
+                                        targets.blank};
+                  f(rows, part);
+                });
+}
+
+void ctc(const Tensor& log_probs, const CtcTargets& targets, const Tensor& losses, const Tensor& alpha) {
+  checks::ctc(log_probs, targets, losses, alpha);
+  checks::ctc_in_range(log_probs, targets);
+  parallel_samples(log_probs, targets, [&](auto rows, const CtcTargets& part) {
+    reference::kLosses.ctc(rows(log_probs), part, rows(losses), rows(alpha));
+  });
+}
+
+void ctc_backward(const Tensor& log_probs, const CtcTargets& targets, const Tensor& alpha, const Tensor& dlosses,
+                  const Tensor& dlog_probs) {
+  checks::ctc_backward(log_probs, targets, alpha, dlosses, dlog_probs);
+  parallel_samples(log_probs, targets, [&](auto rows, const CtcTargets& part) {
+    reference::kLosses.ctc_backward(rows(log_probs), part, rows(alpha), rows(dlosses), rows(dlog_probs));
+  });
+}
+
 }  // namespace
 
 const Losses kLosses{.cross_entropy = cross_entropy,
                      .cross_entropy_backward = cross_entropy_backward,
                      .pair_loss = pair_loss,
-                     .pair_loss_backward = pair_loss_backward};
+                     .pair_loss_backward = pair_loss_backward,
+                     .ctc = ctc,
+                     .ctc_backward = ctc_backward};
 
 }  // namespace lockstep::kernels::cpu

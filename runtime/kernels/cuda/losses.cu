@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cuda/block_sum.cuh"
+#include "runtime/kernels/cuda/ctc.h"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/last_block.cuh"
 #include "runtime/kernels/cuda/rows.cuh"
@@ -321,6 +322,8 @@ void pair_loss_backward(const PairLossFunction& which, const Tensor& x, const Te
 const Losses kLosses{.cross_entropy = cross_entropy,
                      .cross_entropy_backward = cross_entropy_backward,
                      .pair_loss = pair_loss,
-                     .pair_loss_backward = pair_loss_backward};
+                     .pair_loss_backward = pair_loss_backward,
+                     .ctc = ctc,
+                     .ctc_backward = ctc_backward};
 
 }  // namespace lockstep::kernels::cuda

@@ -20,6 +20,7 @@ struct BatchNormMask;
 struct BatchNormParameterGradients;
 struct ConvGeometry;
 struct CrossEntropyTargets;
+struct CtcTargets;
 struct Epilogue;
 struct PoolGeometry;
 struct UpsampleGeometry;
@@ -82,6 +83,11 @@ void cross_entropy(const Tensor& logits, const CrossEntropyTargets& targets, con
                    const Tensor& log_sum_exp);
 /// The error for targets[row] = value outside [0, classes).
 [[noreturn]] void target_out_of_range(std::int64_t row, std::int64_t value, std::int64_t classes);
+void ctc(const Tensor& log_probs, const CtcTargets& targets, const Tensor& losses, const Tensor& alpha);
+void ctc_backward(const Tensor& log_probs, const CtcTargets& targets, const Tensor& alpha, const Tensor& dlosses,
+                  const Tensor& dlog_probs);
+/// Throws UsageError, which names the sample, for a length, a label or a blank that does not fit. All lie on the CPU.
+void ctc_in_range(const Tensor& log_probs, const CtcTargets& targets);
 void pair_loss(const Tensor& x, const Tensor& target, const Tensor& loss);
 void pair_loss_backward(const Tensor& x, const Tensor& target, PairSide side, const Tensor& dloss,
                         const Tensor& gradient);

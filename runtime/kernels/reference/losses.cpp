@@ -4,6 +4,7 @@
 
 #include "runtime/kernels/functors/pair_loss.h"
 #include "runtime/kernels/geometry/operand_checks.h"
+#include "runtime/kernels/reference/ctc.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/softmax.h"
 #include "runtime/kernels/reference/values.h"
@@ -116,6 +117,8 @@ void pair_loss_backward(const PairLossFunction& function, const Tensor& x, const
 const Losses kLosses{.cross_entropy = cross_entropy,
                      .cross_entropy_backward = cross_entropy_backward,
                      .pair_loss = pair_loss,
-                     .pair_loss_backward = pair_loss_backward};
+                     .pair_loss_backward = pair_loss_backward,
+                     .ctc = ctc,
+                     .ctc_backward = ctc_backward};
 
 }  // namespace lockstep::kernels::reference

@@ -130,6 +130,7 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kIndexSelect, CastPolicy::kNone},
     {Op::kGather, CastPolicy::kNone},
     {Op::kScatterAdd, CastPolicy::kPromote},
+    {Op::kCtc, CastPolicy::kFloat32},
     {Op::kIndexPut, CastPolicy::kPromote},
     {Op::kSort, CastPolicy::kNone},
     {Op::kTopk, CastPolicy::kNone},

@@ -96,6 +96,14 @@ def cases():
         result["multilabel_margin"][reduction] = case(
             F.multilabel_margin_loss, (leaf(4, 4),),
             (torch.tensor([[3, 0, -1, 1], [-1, 2, 1, 0], [2, -1, 0, -1], [0, 1, 2, 3]]),), **of)
+    # Of the logits [N, T, C], as the model gives them; one sample's elements are too few for its labels.
+    labels = torch.tensor([[1, 2, 2], [3, 0, 0], [1, 1, 1], [0, 0, 0]])
+    lengths, counted = torch.tensor([6, 4, 3, 2]), torch.tensor([3, 1, 3, 0])
+    result["ctc"] = {}
+    for reduction in reductions:
+        result["ctc"][reduction] = case(
+            lambda x, *rest, **of: F.ctc_loss(x.log_softmax(-1).transpose(0, 1), *rest, **of), (leaf(4, 6, 5),),
+            (labels, lengths, counted), reduction=reduction, twice=False, zero_infinity=True)
     # Saturated probabilities: logarithms are cut off at -100.
     p = torch.tensor([0.0, 1.0, 0.0, 1.0], requires_grad=True)
     t = torch.tensor([0.0, 1.0, 1.0, 0.0])

@@ -91,6 +91,17 @@ struct Kept<CrossEntropyTargets> {
 };
 
 template <>
+struct Kept<CtcTargets> {
+  explicit Kept(const CtcTargets& argument) : value(argument) {
+    for (Tensor* tensor : {&value.labels, &value.input_lengths, &value.target_lengths}) {
+      *tensor = gpu::emulation::on_host(*tensor);
+    }
+  }
+  const CtcTargets& get() const { return value; }
+  CtcTargets value;
+};
+
+template <>
 struct Kept<std::span<const ArenaSegment>> {
   explicit Kept(std::span<const ArenaSegment> argument) : value(argument.begin(), argument.end()) {}
   std::span<const ArenaSegment> get() const { return value; }
@@ -170,7 +181,9 @@ const Backend& cuda_backend(Device) {
       Losses{.cross_entropy = on_stream<&Losses::cross_entropy>,
              .cross_entropy_backward = on_stream<&Losses::cross_entropy_backward>,
              .pair_loss = on_stream<&Losses::pair_loss>,
-             .pair_loss_backward = on_stream<&Losses::pair_loss_backward>},
+             .pair_loss_backward = on_stream<&Losses::pair_loss_backward>,
+             .ctc = on_stream<&Losses::ctc>,
+             .ctc_backward = on_stream<&Losses::ctc_backward>},
       Attention{.attention = on_stream<&Attention::attention>,
                 .attention_backward = on_stream<&Attention::attention_backward>},
       BatchNormalization{.batch_norm_statistics = on_stream<&BatchNormalization::batch_norm_statistics>,
