@@ -54,6 +54,7 @@
 #include "runtime/optim/lamb.h"
 #include "runtime/optim/lars.h"
 #include "runtime/optim/novograd.h"
+#include "runtime/optim/reduce_on_plateau.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/optim/state_dict.h"
 #include "runtime/optim/weight_mean.h"

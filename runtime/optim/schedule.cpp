@@ -30,6 +30,9 @@ double factor(const CosineSchedule& cosine, std::int64_t, double progress) {
   return last + (1.0 - last) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
 }
 
+/// set_reductions() has lowered the rate that this multiplies.
+double factor(const ReduceOnPlateauSchedule&, std::int64_t, double) { return 1.0; }
+
 double factor(const LinearSchedule& linear, std::int64_t, double progress) {
   return 1.0 + (linear.final_fraction - 1.0) * progress;
 }
@@ -89,18 +92,28 @@ Schedule::Schedule(ScheduleOptions options, double base_lr, std::int64_t total_s
   require_none(checks.problems(), "optim::Schedule");
 }
 
+Schedule Schedule::of_function(std::function<double(std::int64_t)> factor, double base_lr, std::int64_t total_steps) {
+  if (!factor) throw UsageError("optim::Schedule::of_function() is given no function");
+  Schedule schedule(ConstantSchedule{}, base_lr, total_steps);
+  schedule.function_ = std::move(factor);
+  return schedule;
+}
+
 double Schedule::learning_rate(std::int64_t applied_steps) const {
+  if (function_) return base_lr_ * function_(applied_steps);
   const auto rate = [&]<class Kind>(const Kind& kind) {
     if constexpr (std::same_as<Kind, OneCycleSchedule>) {
       return base_lr_ * one_cycle(kind, applied_steps, total_steps_);
     } else {
       const std::int64_t warmup = kind.warmup_steps;
+      double lr = base_lr_;
+      if constexpr (std::same_as<Kind, ReduceOnPlateauSchedule>) lr = reduced_rate(kind, lr, reductions_);
       if (applied_steps < warmup) {
-        return base_lr_ * static_cast<double>(applied_steps + 1) / static_cast<double>(warmup);
+        return lr * static_cast<double>(applied_steps + 1) / static_cast<double>(warmup);
       }
       const double length = static_cast<double>(std::max<std::int64_t>(total_steps_ - warmup, 1));
       const double progress = std::min(static_cast<double>(applied_steps - warmup) / length, 1.0);
-      return base_lr_ * factor(kind, applied_steps, progress);
+      return lr * factor(kind, applied_steps, progress);
     }
   };
   return std::visit(rate, options_);

@@ -31,6 +31,7 @@ class JobStep {
   amp::GradScaler& scaler() { return scaler_; }
   const Faults& faults() const { return faults_; }
   step::TrainingStep& step() { return step_; }
+  optim::Schedule& schedule() { return schedule_; }
   const optim::Schedule& schedule() const { return schedule_; }
   /// How long each rank waited for others in a step so far, in seconds; asked of StepsInFlight. Empty of a lone rank
   /// and on a GPU.

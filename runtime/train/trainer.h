@@ -62,8 +62,9 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// From now on `observer` is told of the run. On each rank that has one: step(), evaluation(), stopped_early() and
-  /// straggler() say the same on all, at the same point of the run, so they may call collectives. It outlives this.
+  /// From now on `observer` is told of the run. On each rank that has one: step(), evaluation(), stopped_early(),
+  /// learning_rate_reduced() and straggler() say the same on all, at the same point of the run, so they may call
+  /// collectives. It outlives this.
   void observe(RunObserver& observer);
 
   /// Ends run() behind the step after the one at work (on a GPU two) or behind the evaluation at work, saves, evaluates

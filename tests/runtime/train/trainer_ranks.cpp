@@ -52,6 +52,9 @@ class Words final : public RunObserver {
     add("eval " + std::to_string(step) + " " + std::to_string(result.loss));
     if (on_evaluation) on_evaluation(step);
   }
+  void learning_rate_reduced(std::uint64_t step, double rate, const std::string& reason) override {
+    add("reduced " + std::to_string(step) + " " + std::to_string(rate) + " " + reason);
+  }
   void stopped_early(std::uint64_t step, const std::string& reason) override {
     add("ended " + std::to_string(step) + " " + reason);
   }
@@ -179,6 +182,17 @@ TEST_F(TrainerRanks, ObserversOnEveryRankHearTheSame) {
   trainer.run();
   const std::string heard = agreed(words);
   for (const char* const word : {"step 1 ", "step 8 ", "eval 4 ", "eval 8 "}) EXPECT_THAT(heard, HasSubstr(word));
+}
+
+TEST_F(TrainerRanks, ObserversOnEveryRankHearOfAReducedLearningRate) {
+  TrainerOptions given = options();
+  given.overrides = {"train.steps=12",
+                     "schedule={ reduce_on_plateau { patience: 0 threshold: 100 threshold_mode: ABSOLUTE } }"};
+  Trainer trainer(world_, std::move(given));
+  Words words;
+  trainer.observe(words);
+  trainer.run();
+  EXPECT_THAT(agreed(words), HasSubstr("reduced 8 0.010000 eval.loss has not improved on "));
 }
 
 TEST_F(TrainerRanks, OneRankEndsTheRunAndAllOfThemSaveAndEvaluate) {
