@@ -53,6 +53,7 @@
 #include "runtime/optim/clip.h"
 #include "runtime/optim/lamb.h"
 #include "runtime/optim/lars.h"
+#include "runtime/optim/lr_range_test.h"
 #include "runtime/optim/novograd.h"
 #include "runtime/optim/reduce_on_plateau.h"
 #include "runtime/optim/schedule.h"

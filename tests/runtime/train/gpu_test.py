@@ -164,6 +164,18 @@ class Gpu(RunTest):
             rest = self.on_gpu(f"from-{step}", *plateau, *SAVE_ALWAYS, resume=saved.checkpoint(step))
             self.assertEqual((rest.column("lr"), rest.digest), (graph.column("lr")[step:], graph.digest))
 
+    def test_finds_the_learning_rate_that_the_cpu_finds(self):
+        found = {}
+        for device in ("cpu", "cuda"):
+            command = [LOCKSTEP, "find-lr", str(DIGITS), "--device", device, "--json", "--from", "1e-4"]
+            for setting in FP32:
+                command += ["--set", setting]
+            found[device] = json.loads(subprocess.run(command, check=True, capture_output=True, cwd=self.folder).stdout)
+        self.assertEqual(found["cuda"]["suggestion"], found["cpu"]["suggestion"])
+        steepest = [point["lr"] for point in found["cpu"]["points"]].index(found["cpu"]["suggestion"])
+        cpu, cuda = ([point["loss"] for point in found[device]["points"]][:steepest] for device in ("cpu", "cuda"))
+        self.assert_close(cuda, cpu, 2e-3, "losses")
+
     def test_a_run_goes_on_from_gpu_to_cpu_and_back(self):
         settings = (*EXACT, *SAVE_ALWAYS)
         whole = self.on_gpu("whole", *settings)
