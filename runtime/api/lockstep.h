@@ -56,6 +56,7 @@
 #include "runtime/optim/lr_range_test.h"
 #include "runtime/optim/novograd.h"
 #include "runtime/optim/reduce_on_plateau.h"
+#include "runtime/optim/registered_schedule.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/optim/state_dict.h"
 #include "runtime/optim/weight_mean.h"

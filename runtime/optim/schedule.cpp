@@ -77,6 +77,7 @@ void check_milestones(const StepSchedule& step, FieldChecks& checks) {
 
 FieldProblems problems_of(const ScheduleOptions& options) {
   FieldChecks checks;
+  if (const auto* const registered = std::get_if<RegisteredOptions>(&options)) return problems_of(*registered);
   std::visit([&checks](const auto& kind) { check_fields(kind, checks); }, options);
   if (const auto* const step = std::get_if<StepSchedule>(&options)) check_milestones(*step, checks);
   return checks.problems();
@@ -90,9 +91,10 @@ Schedule::Schedule(ScheduleOptions options, double base_lr, std::int64_t total_s
   checks.not_negative(base_lr, "base_lr");
   checks.not_negative(static_cast<double>(total_steps), "total_steps");
   require_none(checks.problems(), "optim::Schedule");
+  if (const auto* const call = std::get_if<RegisteredOptions>(&options_)) function_ = make_registered_schedule(*call);
 }
 
-Schedule Schedule::of_function(std::function<double(std::int64_t)> factor, double base_lr, std::int64_t total_steps) {
+Schedule Schedule::of_function(ScheduleFunction factor, double base_lr, std::int64_t total_steps) {
   if (!factor) throw UsageError("optim::Schedule::of_function() is given no function");
   Schedule schedule(ConstantSchedule{}, base_lr, total_steps);
   schedule.function_ = std::move(factor);
@@ -104,6 +106,8 @@ double Schedule::learning_rate(std::int64_t applied_steps) const {
   const auto rate = [&]<class Kind>(const Kind& kind) {
     if constexpr (std::same_as<Kind, OneCycleSchedule>) {
       return base_lr_ * one_cycle(kind, applied_steps, total_steps_);
+    } else if constexpr (std::same_as<Kind, RegisteredOptions>) {
+      return base_lr_ * function_(applied_steps);
     } else {
       const std::int64_t warmup = kind.warmup_steps;
       double lr = base_lr_;

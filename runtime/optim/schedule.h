@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -12,11 +11,14 @@
 
 #include "runtime/base/field_checks.h"
 #include "runtime/base/option_fields.h"
+#include "runtime/base/registered.h"
 #include "runtime/optim/reduce_on_plateau.h"
+#include "runtime/optim/registered_schedule.h"
 
 namespace lockstep::optim {
 
-// How a learning rate goes. All but OneCycleSchedule begin with a warm-up: from lr / warmup_steps up to lr, linearly.
+// How a learning rate goes. All but OneCycleSchedule and registered ones begin with a warm-up: from lr / warmup_steps
+// up to lr, linearly.
 
 struct ConstantSchedule {
   std::int64_t warmup_steps = 0;  ///< >= 0
@@ -90,7 +92,7 @@ struct OneCycleSchedule {
 };
 
 using ScheduleOptions = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, LinearSchedule, OneCycleSchedule,
-                                     ReduceOnPlateauSchedule>;
+                                     ReduceOnPlateauSchedule, RegisteredOptions>;
 
 /// The problems for which a Schedule refuses the options; empty where they can be used.
 FieldProblems problems_of(const ScheduleOptions& options);
@@ -101,11 +103,11 @@ class Schedule {
  public:
   /// optim::Schedule(optim::CosineSchedule{.warmup_steps = 50}, 0.1, 600). `base_lr` is the rate after the warm-up;
   /// `total_steps` is where cosine, linear and one cycle end. Throws FieldError for an option out of range, and unless
-  /// both are >= 0.
+  /// both are >= 0. Throws as make_registered_schedule() for one that the program has registered.
   Schedule(ScheduleOptions options, double base_lr, std::int64_t total_steps);
   /// A schedule of the program's own, as PyTorch's LambdaLR: base_lr * factor(applied steps). Throws UsageError for no
   /// function, and FieldError unless the numbers are >= 0.
-  static Schedule of_function(std::function<double(std::int64_t)> factor, double base_lr, std::int64_t total_steps);
+  static Schedule of_function(ScheduleFunction factor, double base_lr, std::int64_t total_steps);
 
   /// How often a plateau has reduced the rate so far, which all later ones start from. Other kinds than
   /// ReduceOnPlateauSchedule go on as they are.
@@ -123,7 +125,7 @@ class Schedule {
   double base_lr_;
   std::int64_t total_steps_;
   std::int64_t reductions_ = 0;
-  std::function<double(std::int64_t)> function_;  ///< in place of the options, where there is one
+  ScheduleFunction function_;  ///< in place of the options, where there is one
 };
 
 }  // namespace lockstep::optim

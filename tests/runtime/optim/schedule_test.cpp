@@ -90,6 +90,21 @@ TEST(Schedule, OfAFunctionIsPyTorchsLambdaLR) {
   EXPECT_THROW(Schedule::of_function(factor, -8, 4), FieldError);
 }
 
+TEST(Schedule, OfAProgramIsCalledByItsName) {
+  const auto lent = lend_schedule("decay", [](const Settings& settings) {
+    return [gamma = settings.number("gamma", 0.5)](std::int64_t step) { return std::pow(gamma, step); };
+  });
+  EXPECT_THAT(rates(RegisteredOptions{.name = "decay"}, 3), ElementsAre(8, 4, 2));
+  EXPECT_THAT(rates(RegisteredOptions{.name = "decay", .options = {{"gamma", "0.25"}}}, 3), ElementsAre(8, 2, 0.5));
+  const auto refused = [](const RegisteredOptions& call, const std::string& why) {
+    EXPECT_THAT([&] { Schedule(call, 8, 10); },
+                ::testing::ThrowsMessage<FieldError>(::testing::HasSubstr("schedule.registered" + why)));
+  };
+  refused({.name = "decoy"}, ": no schedule \"decoy\" is registered in this program");
+  refused({.name = "decay", .options = {{"gama", "1"}}}, ": there is no option \"gama\"");
+  refused({}, ".name: is required");
+}
+
 TEST(Schedule, AWarmUpAsLongAsTheRunOnlyClimbs) {
   EXPECT_THAT(rates(CosineSchedule{.warmup_steps = 4}, 4, 4), ElementsAre(2, 4, 6, 8));
 }

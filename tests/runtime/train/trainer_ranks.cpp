@@ -195,6 +195,22 @@ TEST_F(TrainerRanks, ObserversOnEveryRankHearOfAReducedLearningRate) {
   EXPECT_THAT(agreed(words), HasSubstr("reduced 8 0.010000 eval.loss has not improved on "));
 }
 
+TEST_F(TrainerRanks, ALearningRateGoesAsTheProgramSays) {
+  TrainerOptions given = options();
+  given.schedule = [](std::int64_t applied_steps) { return applied_steps < 4 ? 1.0 : 0.5; };
+  Trainer(world_, given).run();
+  const std::string own = digest();
+  begin_anew();
+  given.schedule = nullptr;
+  given.overrides = {"schedule={ step { milestones: 4 gamma: 0.5 } }"};
+  Trainer(world_, given).run();
+  EXPECT_EQ(digest(), own);
+  begin_anew();
+  given.overrides.clear();
+  Trainer(world_, given).run();
+  EXPECT_NE(digest(), own);
+}
+
 TEST_F(TrainerRanks, OneRankEndsTheRunAndAllOfThemSaveAndEvaluate) {
   Trainer trainer(world_, options());
   Words words;
@@ -246,8 +262,10 @@ TEST_F(TrainerRanks, AJobAndAProgramThatBothSpeakAreRefused) {
                                        {"data.train={ synthetic { samples: 4 shape: 6 classes: 3 } }", "data.train"},
                                        {"data.eval={ synthetic { samples: 4 shape: 6 classes: 3 } }", "data.eval"},
                                        {"train.loss=MSE", "train.loss"},
+                                       {"schedule={ cosine {} }", "schedule"},
                                        {"train.registered_loss={ name: \"x\" }", "train.registered_loss"}}) {
     TrainerOptions overridden = options();
+    overridden.schedule = [](std::int64_t) { return 1.0; };
     overridden.overrides = {setting};
     expect_refused(std::move(overridden), std::string(field) + " is given, and the program gives its own");
   }
