@@ -69,6 +69,7 @@ Action parse(int argc, const char* const* argv) {
   add_infer(app, chosen);
   add_export(app, chosen);
   add_validate(app, chosen);
+  add_find_lr(app, chosen);
   add_inspect(app, chosen);
   add_bench(app, chosen);
   add_doctor(app, chosen);

@@ -11,6 +11,7 @@ void add_bench(CLI::App& app, Action& chosen);
 void add_doctor(CLI::App& app, Action& chosen);
 void add_eval(CLI::App& app, Action& chosen);
 void add_export(CLI::App& app, Action& chosen);
+void add_find_lr(CLI::App& app, Action& chosen);
 void add_infer(CLI::App& app, Action& chosen);
 void add_init(CLI::App& app, Action& chosen);
 void add_inspect(CLI::App& app, Action& chosen);

@@ -18,7 +18,8 @@
 #include "runtime/base/field_checks.h"
 #include "runtime/base/option_fields.h"
 
-// Models, data sets and losses that a program adds to those that every program has. A job calls them by their names.
+// Models, data sets, losses and schedules that a program adds to those that every program has. A job calls them by
+// their names.
 namespace lockstep {
 
 /// An entry of a Registry that goes with its last owner.
@@ -36,7 +37,7 @@ struct NamedValue {
   bool operator==(const NamedValue&) const = default;
 };
 
-/// A job's call of a model, a data set or a loss that the program has registered.
+/// A job's call of a model, a data set, a loss or a schedule that the program has registered.
 struct RegisteredOptions {
   std::string name = {};
   std::vector<NamedValue> options = {};

@@ -55,14 +55,19 @@ void validate_init_from(const InitFrom& from, Checker& checker) {
   check(from.except(), "except");
 }
 
+/// For what follows the evaluations.
+void require_evaluations(const Job& job, const std::string& path, Checker& checker) {
+  if (job.train().eval_every() == 0 && checker.trusts({"train.eval_every"})) {
+    checker.error(path, "needs train.eval_every");
+  }
+}
+
 void validate_early_stopping(const Job& job, Checker& checker) {
   const EarlyStopping& early = job.train().early_stopping();
   checker.require(!early.metric().empty(), "train.early_stopping.metric", "a metric of the evaluations, \"eval.loss\"");
   checker.at_least_one(early.patience(), "train.early_stopping.patience");
   checker.not_negative(early.min_delta(), "train.early_stopping.min_delta");
-  if (job.train().eval_every() == 0 && checker.trusts({"train.eval_every"})) {
-    checker.error("train.early_stopping", "needs train.eval_every");
-  }
+  require_evaluations(job, "train.early_stopping", checker);
 }
 
 void validate_train(const Job& job, Checker& checker) {
@@ -140,6 +145,9 @@ void validate(const Job& resolved, const Job& written, const Locations& location
   validate_comm(resolved.comm(), checker);
   validate_optimizer(resolved.optimizer(), written.optimizer(), checker);
   validate_schedule(resolved.schedule(), written.schedule(), checker);
+  if (resolved.schedule().has_reduce_on_plateau()) {
+    require_evaluations(resolved, "schedule.reduce_on_plateau", checker);
+  }
   validate_train(resolved, checker);
   if (resolved.has_init_from()) validate_init_from(resolved.init_from(), checker);
   for (int i = 0; i < resolved.fault_size(); ++i) {

@@ -30,6 +30,9 @@ double factor(const CosineSchedule& cosine, std::int64_t, double progress) {
   return last + (1.0 - last) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
 }
 
+/// set_reductions() has lowered the rate that this multiplies.
+double factor(const ReduceOnPlateauSchedule&, std::int64_t, double) { return 1.0; }
+
 double factor(const LinearSchedule& linear, std::int64_t, double progress) {
   return 1.0 + (linear.final_fraction - 1.0) * progress;
 }
@@ -74,6 +77,7 @@ void check_milestones(const StepSchedule& step, FieldChecks& checks) {
 
 FieldProblems problems_of(const ScheduleOptions& options) {
   FieldChecks checks;
+  if (const auto* const registered = std::get_if<RegisteredOptions>(&options)) return problems_of(*registered);
   std::visit([&checks](const auto& kind) { check_fields(kind, checks); }, options);
   if (const auto* const step = std::get_if<StepSchedule>(&options)) check_milestones(*step, checks);
   return checks.problems();
@@ -87,20 +91,33 @@ Schedule::Schedule(ScheduleOptions options, double base_lr, std::int64_t total_s
   checks.not_negative(base_lr, "base_lr");
   checks.not_negative(static_cast<double>(total_steps), "total_steps");
   require_none(checks.problems(), "optim::Schedule");
+  if (const auto* const call = std::get_if<RegisteredOptions>(&options_)) function_ = make_registered_schedule(*call);
+}
+
+Schedule Schedule::of_function(ScheduleFunction factor, double base_lr, std::int64_t total_steps) {
+  if (!factor) throw UsageError("optim::Schedule::of_function() is given no function");
+  Schedule schedule(ConstantSchedule{}, base_lr, total_steps);
+  schedule.function_ = std::move(factor);
+  return schedule;
 }
 
 double Schedule::learning_rate(std::int64_t applied_steps) const {
+  if (function_) return base_lr_ * function_(applied_steps);
   const auto rate = [&]<class Kind>(const Kind& kind) {
     if constexpr (std::same_as<Kind, OneCycleSchedule>) {
       return base_lr_ * one_cycle(kind, applied_steps, total_steps_);
+    } else if constexpr (std::same_as<Kind, RegisteredOptions>) {
+      return base_lr_ * function_(applied_steps);
     } else {
       const std::int64_t warmup = kind.warmup_steps;
+      double lr = base_lr_;
+      if constexpr (std::same_as<Kind, ReduceOnPlateauSchedule>) lr = reduced_rate(kind, lr, reductions_);
       if (applied_steps < warmup) {
-        return base_lr_ * static_cast<double>(applied_steps + 1) / static_cast<double>(warmup);
+        return lr * static_cast<double>(applied_steps + 1) / static_cast<double>(warmup);
       }
       const double length = static_cast<double>(std::max<std::int64_t>(total_steps_ - warmup, 1));
       const double progress = std::min(static_cast<double>(applied_steps - warmup) / length, 1.0);
-      return base_lr_ * factor(kind, applied_steps, progress);
+      return lr * factor(kind, applied_steps, progress);
     }
   };
   return std::visit(rate, options_);

@@ -11,10 +11,14 @@
 
 #include "runtime/base/field_checks.h"
 #include "runtime/base/option_fields.h"
+#include "runtime/base/registered.h"
+#include "runtime/optim/reduce_on_plateau.h"
+#include "runtime/optim/registered_schedule.h"
 
 namespace lockstep::optim {
 
-// How a learning rate goes. All but OneCycleSchedule begin with a warm-up: from lr / warmup_steps up to lr, linearly.
+// How a learning rate goes. All but OneCycleSchedule and registered ones begin with a warm-up: from lr / warmup_steps
+// up to lr, linearly.
 
 struct ConstantSchedule {
   std::int64_t warmup_steps = 0;  ///< >= 0
@@ -87,18 +91,28 @@ struct OneCycleSchedule {
   bool operator==(const OneCycleSchedule&) const = default;
 };
 
-using ScheduleOptions = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, LinearSchedule, OneCycleSchedule>;
+using ScheduleOptions = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, LinearSchedule, OneCycleSchedule,
+                                     ReduceOnPlateauSchedule, RegisteredOptions>;
 
 /// The problems for which a Schedule refuses the options; empty where they can be used.
 FieldProblems problems_of(const ScheduleOptions& options);
 
-/// The learning rate as a function of the applied steps: a skipped step does not advance it.
+/// The learning rate as a function of the applied steps: a skipped step does not advance it. On a plateau it also
+/// depends on the evaluations so far.
 class Schedule {
  public:
   /// optim::Schedule(optim::CosineSchedule{.warmup_steps = 50}, 0.1, 600). `base_lr` is the rate after the warm-up;
   /// `total_steps` is where cosine, linear and one cycle end. Throws FieldError for an option out of range, and unless
-  /// both are >= 0.
+  /// both are >= 0. Throws as make_registered_schedule() for one that the program has registered.
   Schedule(ScheduleOptions options, double base_lr, std::int64_t total_steps);
+  /// A schedule of the program's own, as PyTorch's LambdaLR: base_lr * factor(applied steps). Throws UsageError for no
+  /// function, and FieldError unless the numbers are >= 0.
+  static Schedule of_function(ScheduleFunction factor, double base_lr, std::int64_t total_steps);
+
+  /// How often a plateau has reduced the rate so far, which all later ones start from. Other kinds than
+  /// ReduceOnPlateauSchedule go on as they are.
+  void set_reductions(std::int64_t reductions) { reductions_ = reductions; }
+  std::int64_t reductions() const { return reductions_; }
 
   /// The rate of the step that follows `applied_steps` applied ones.
   double learning_rate(std::int64_t applied_steps) const;
@@ -110,6 +124,8 @@ class Schedule {
   ScheduleOptions options_;
   double base_lr_;
   std::int64_t total_steps_;
+  std::int64_t reductions_ = 0;
+  ScheduleFunction function_;  ///< in place of the options, where there is one
 };
 
 }  // namespace lockstep::optim

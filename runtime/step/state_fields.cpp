@@ -45,7 +45,10 @@ void for_each_message(const Message& message, const std::string& path,
 bool is_expected(const FieldDescriptor& field, const std::string& path, const checkpoint::TrainingState& state) {
   const bool is_of_format_2 = state.format() >= 2;
   if (field.containing_type() == checkpoint::MetricState::descriptor()) return is_of_format_2;
-  if (path == "evaluated_step") return is_of_format_2 && (state.has_best() || state.has_early_stopping());
+  if (field.containing_type() == checkpoint::PlateauState::descriptor()) return is_of_format_2;
+  if (path == "evaluated_step") {
+    return is_of_format_2 && (state.has_best() || state.has_early_stopping() || state.has_reduce_on_plateau());
+  }
   // A loop without a job may take its samples in an order that no seed names.
   if (path == "sampler.seed") return is_of_format_2 && state.has_job();
   return state.format() >= 1;

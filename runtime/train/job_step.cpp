@@ -27,6 +27,11 @@ void require_graph_device(const job::Train& train, Device device) {
   throw FieldError("train.cuda_graph", "ON needs a GPU, but this run is on the CPU", "Leave it at AUTO.");
 }
 
+optim::Schedule schedule_of(const job::Job& job) {
+  return {job::schedule_options(job.schedule()), job::learning_rate_of(job.optimizer()),
+          static_cast<std::int64_t>(job.train().steps())};
+}
+
 JobStep::JobStep(const job::Job& job, comm::World& world, Network& network, RankStatus& status)
     : faults_(job, world.rank(), world.size(), network.arena()),
       ddp_(network.model(), world, job::ddp_options(job.comm())),
@@ -40,6 +45,6 @@ JobStep::JobStep(const job::Job& job, comm::World& world, Network& network, Rank
              .observers = {&status, &faults_},
              .mean = mean(),
              .rank_numbers = network.device() == kCpu && world.size() > 1 ? &rank_waits_ : nullptr}),
-      schedule_(job::schedule_options(job.schedule()), job::learning_rate_of(job.optimizer()), job.train().steps()) {}
+      schedule_(schedule_of(job)) {}
 
 }  // namespace lockstep::train

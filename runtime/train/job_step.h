@@ -19,6 +19,9 @@ namespace lockstep::train {
 /// Throws FieldError for train.cuda_graph: ON on a CPU.
 void require_graph_device(const job::Train& train, Device device);
 
+/// The job's learning rates. Throws FieldError for a schedule that the program has not registered.
+optim::Schedule schedule_of(const job::Job& job);
+
 /// The training step of a job: its network on all ranks, its loss scale, its learning rates and its faults.
 class JobStep {
  public:
@@ -31,6 +34,7 @@ class JobStep {
   amp::GradScaler& scaler() { return scaler_; }
   const Faults& faults() const { return faults_; }
   step::TrainingStep& step() { return step_; }
+  optim::Schedule& schedule() { return schedule_; }
   const optim::Schedule& schedule() const { return schedule_; }
   /// How long each rank waited for others in a step so far, in seconds; asked of StepsInFlight. Empty of a lone rank
   /// and on a GPU.

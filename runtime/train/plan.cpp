@@ -62,6 +62,7 @@ class Planner {
 
   Plan run() {
     warn_of_steps_and_ranks();
+    attempt("schedule", [&] { schedule_of(job_); });
     look_at_data();
     look_at_device();
     if (plan_.train.samples > 0) look_at_model();

@@ -21,8 +21,19 @@ StepsInFlight::StepsInFlight(Network& network, JobStep& step, comm::Communicator
     const auto before = steps_.back().waited;
     return waited && before ? std::chrono::duration<float>(*waited - *before).count() : 0.0f;
   };
+  hand_out_rates();
+}
+
+void StepsInFlight::hand_out_rates() {
   // On a GPU nobody on the host knows how many steps were applied: it looks its rate up.
   if (network_.device() != kCpu) network_.optimizer().set_learning_rates(step_.schedule().table());
+}
+
+bool StepsInFlight::set_reductions(std::int64_t reductions) {
+  if (step_.schedule().reductions() == reductions) return false;
+  step_.schedule().set_reductions(reductions);
+  hand_out_rates();
+  return true;
 }
 
 void StepsInFlight::launch(std::uint64_t number, TrainingData& data, const std::function<bool()>& stop) {

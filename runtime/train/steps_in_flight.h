@@ -33,6 +33,9 @@ class StepsInFlight {
   /// asked for once the data are there.
   void launch(std::uint64_t number, TrainingData& data, const std::function<bool()>& stop);
 
+  /// The rates of all later steps are those after so many reductions. While no step is in flight. Whether they change.
+  bool set_reductions(std::int64_t reductions);
+
   struct Finished {
     StepReport report;
     step::StepOutcome outcome;
@@ -55,6 +58,7 @@ class StepsInFlight {
     std::optional<std::chrono::nanoseconds> waited;  ///< for other ranks, before the step
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   };
+  void hand_out_rates();
   void fill(StepReport& report, const step::StepOutcome& outcome) const;
 
   Network& network_;

@@ -31,7 +31,8 @@ std::vector<Part> parts(const TrainerOptions& options) {
   return {{{"model"}, "model.registered.name", kOwn, options.model != nullptr},
           {{"data.train"}, "data.train.registered.name", kOwn, options.train_data != nullptr},
           {{"data.eval"}, "data.eval.registered.name", kOwnEval, options.eval_data != nullptr},
-          {{"train.loss", "train.registered_loss"}, "train.registered_loss.name", kOwn, options.loss != nullptr}};
+          {{"train.loss", "train.registered_loss"}, "train.registered_loss.name", kOwn, options.loss != nullptr},
+          {{"schedule"}, "schedule.registered.name", kOwn, options.schedule != nullptr}};
 }
 
 /// Lets jobs call what the program gives while they live.
@@ -49,6 +50,10 @@ std::vector<Registration> registrations(const TrainerOptions& options) {
   lend_data(kOwn, options.train_data);
   lend_data(kOwnEval, options.eval_data);
   if (options.loss) all.push_back(step::lend_loss(kOwn, [loss = options.loss](const Settings&) { return loss; }));
+  if (options.schedule) {
+    const auto make = [schedule = options.schedule](const Settings&) { return schedule; };
+    all.push_back(optim::lend_schedule(kOwn, make));
+  }
   return all;
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/base/error.h"
 #include "runtime/data/dataset.h"
 #include "runtime/nn/module.h"
+#include "runtime/optim/registered_schedule.h"
 #include "runtime/step/training_step.h"
 #include "runtime/tensor/device.h"
 #include "runtime/train/record/eval_result.h"
@@ -23,7 +24,7 @@
 
 namespace lockstep::train {
 
-/// A run of a program. What the program gives here (model, data, loss) its job leaves out.
+/// A run of a program. What the program gives here (model, data, loss, schedule) its job leaves out.
 struct TrainerOptions {
   /// The text of a job: "data { global_batch: 64 } optimizer { adam { lr: 0.003 } } train { steps: 200 }". Messages
   /// call it by the program's name; paths in it are relative to the current folder.
@@ -40,6 +41,7 @@ struct TrainerOptions {
   data::DatasetPtr train_data = {};
   data::DatasetPtr eval_data = {};
   step::Loss loss = {};  ///< in place of train.loss; it adds up the samples' losses and divides by options.divisor
+  optim::ScheduleFunction schedule = {};  ///< in place of schedule: the factor of the optimizer's lr
 };
 
 /// The state of a run that has ended.
@@ -62,8 +64,9 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// From now on `observer` is told of the run. On each rank that has one: step(), evaluation(), stopped_early() and
-  /// straggler() say the same on all, at the same point of the run, so they may call collectives. It outlives this.
+  /// From now on `observer` is told of the run. On each rank that has one: step(), evaluation(), stopped_early(),
+  /// learning_rate_reduced() and straggler() say the same on all, at the same point of the run, so they may call
+  /// collectives. It outlives this.
   void observe(RunObserver& observer);
 
   /// Ends run() behind the step after the one at work (on a GPU two) or behind the evaluation at work, saves, evaluates

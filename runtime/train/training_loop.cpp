@@ -49,6 +49,7 @@ TrainingLoop::TrainingLoop(comm::World& world, const TrainOptions& options, std:
   std::vector<data::DataDigest> digests = require_same_data([this] { return data_.digests(); }, *world_.communicator());
   job_step_.faults().at(job::INIT);
   const step::Progress start = checkpointer_.resume(std::move(digests));
+  in_flight_.set_reductions(goals_.reductions());
   launched_ = step_ = start.step;
   skipped_samples_.restore(start);
   data_.begin(job_, world_, start.step + 1, start.sampler, network_.device());
@@ -178,10 +179,19 @@ void TrainingLoop::evaluate(bool heeds_stop) {
   stop_requested_ = any_rank(*options_.end, *world_.communicator());
   // Before it counts: no weights are the best ones by such a loss, and no run ends early.
   train::require_finite(*result, "at step " + std::to_string(step_));
-  if (!goals_.add(step_, *result)) return;
+  const bool is_best = goals_.add(step_, *result);
+  follow_plateau();
+  if (!is_best) return;
   require_agreement();
   status_.set(RankPhase::kSave, step_);
   checkpointer_.save_best(progress());
+}
+
+void TrainingLoop::follow_plateau() {
+  const bool is_last = step_ >= job_.train().steps();
+  if (!in_flight_.set_reductions(goals_.reductions()) || is_last) return;
+  const double rate = job_step_.schedule().learning_rate(network_.optimizer().applied_steps());
+  observers_.learning_rate_reduced(step_, rate, goals_.reason_to_reduce());
 }
 
 bool TrainingLoop::program_ends() {

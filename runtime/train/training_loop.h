@@ -65,6 +65,8 @@ class TrainingLoop {
   /// Sets stop_requested_ where a rank was told to stop meanwhile; then there is no result. `heeds_stop`: whether it
   /// looks.
   void evaluate(bool heeds_stop = true);
+  /// Reduces the learning rate where the evaluations so far ask for it, and tells of it where steps are left.
+  void follow_plateau();
   /// Whether it was the program that asked for a stop, and no signal. A collective.
   bool program_ends();
   /// Whether step_ has an evaluation that goals depend on and that was cut off when the run was stopped.

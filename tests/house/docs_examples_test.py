@@ -115,7 +115,8 @@ class Examples(unittest.TestCase):
                 *(f"model {{ {kind} {{}} }}" for kind in self.kinds_of("Model")),
                 *(f"optimizer {{ {kind} {{}} }}" for kind in self.kinds_of("Optimizer")),
                 *(f"model {{ mlp {{}} }} data {{ train {{ {kind} {{}} }} }}" for kind in self.kinds_of("Dataset")),
-                "model { registered { options {} } } data { train { registered { options {} } } }",
+                "model { registered { options {} } } data { train { registered { options {} } } } "
+                "schedule { registered { options {} } }",
                 "init_from {} train { early_stopping {} registered_loss { options {} } }",
                 "model { resnet {} } data { train { synthetic {} } eval {} } fault { delay { phase: INIT } }"]
         asked = set()

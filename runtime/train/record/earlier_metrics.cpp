@@ -19,8 +19,8 @@ constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 bool is_of_steps(const SortedJson& line) {
   if (!line.contains("event")) return true;
   const SortedJson& event = line["event"];
-  return event == "eval" || event == "best" || event == "stopped_early" || event == "straggler" ||
-         event == "straggler_ended";
+  return event == "eval" || event == "best" || event == "stopped_early" || event == "lr_reduced" ||
+         event == "straggler" || event == "straggler_ended";
 }
 
 /// Whether the line stays.

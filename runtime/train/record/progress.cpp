@@ -133,6 +133,10 @@ void Progress::stopped_early(std::uint64_t step, const std::string& reason) {
   note("stopped early after step " + std::to_string(step) + ": " + reason);
 }
 
+void Progress::learning_rate_reduced(std::uint64_t step, double rate, const std::string& reason) {
+  note("learning rate " + formatted("%.4g", rate) + " after step " + std::to_string(step) + ": " + reason);
+}
+
 void Progress::straggler(std::uint64_t step, const Straggler& straggler) {
   note("step " + std::to_string(step) + ": " + str(straggler));
 }

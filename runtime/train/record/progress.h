@@ -30,6 +30,7 @@ class Progress final : public RunObserver {
   void saved(std::uint64_t step, const std::string& path, double seconds) override;
   void best(std::uint64_t step, const std::string& metric, double value, const std::string& path) override;
   void stopped_early(std::uint64_t step, const std::string& reason) override;
+  void learning_rate_reduced(std::uint64_t step, double rate, const std::string& reason) override;
   void straggler(std::uint64_t step, const Straggler& straggler) override;
   void note(const std::string& text) override;
   /// Prints the end of a run that ended as it should, "done" or "preempted". `next`: what to do now.

@@ -108,6 +108,13 @@ void RunDirectory::stopped_early(std::uint64_t step, const std::string& reason) 
   metrics_->event(line);
 }
 
+void RunDirectory::learning_rate_reduced(std::uint64_t step, double rate, const std::string& reason) {
+  nlohmann::ordered_json line = event_line("lr_reduced", step);
+  line["lr"] = rate;
+  line["detail"] = reason;
+  metrics_->event(line);
+}
+
 void RunDirectory::straggler(std::uint64_t step, const Straggler& straggler) {
   nlohmann::ordered_json line = event_line(straggler.ended ? "straggler_ended" : "straggler", step);
   line["rank"] = straggler.rank;

@@ -37,6 +37,7 @@ class RunDirectory final : public RunObserver {
   void evaluation(std::uint64_t step, const EvalResult& result) override;
   void best(std::uint64_t step, const std::string& metric, double value, const std::string& path) override;
   void stopped_early(std::uint64_t step, const std::string& reason) override;
+  void learning_rate_reduced(std::uint64_t step, double rate, const std::string& reason) override;
   void straggler(std::uint64_t step, const Straggler& straggler) override;
   /// Waits until the steps before stand in the metrics, for as long as the disk takes, or until it refuses them. Throws
   /// StorageError where the run directory was deleted or replaced: the checkpoint would be lost with it.

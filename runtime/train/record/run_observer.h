@@ -29,6 +29,8 @@ class RunObserver {
                     const std::string& /*path*/) {}
   /// The run ends before its steps are done.
   virtual void stopped_early(std::uint64_t /*step*/, const std::string& /*reason*/) {}
+  /// Behind the evaluation of the step the learning rate was reduced: `rate` is that of the next step.
+  virtual void learning_rate_reduced(std::uint64_t /*step*/, double /*rate*/, const std::string& /*reason*/) {}
   /// A rank that slows the others down was found behind the step, or does so no longer.
   virtual void straggler(std::uint64_t /*step*/, const Straggler& /*straggler*/) {}
   /// A remark for a person.
@@ -57,6 +59,9 @@ class RunObservers final : public RunObserver {
   }
   void stopped_early(std::uint64_t step, const std::string& reason) override {
     for (RunObserver* const each : all_) each->stopped_early(step, reason);
+  }
+  void learning_rate_reduced(std::uint64_t step, double rate, const std::string& reason) override {
+    for (RunObserver* const each : all_) each->learning_rate_reduced(step, rate, reason);
   }
   void straggler(std::uint64_t step, const Straggler& straggler) override {
     for (RunObserver* const each : all_) each->straggler(step, straggler);

@@ -19,7 +19,7 @@ def lockstep(*arguments):
 
 
 def commands():
-    return re.findall(r"^  ([a-z]+) ", lockstep("--help").split("Subcommands:")[1], re.MULTILINE)
+    return re.findall(r"^  ([a-z-]+) ", lockstep("--help").split("Subcommands:")[1], re.MULTILINE)
 
 
 def options(*command):

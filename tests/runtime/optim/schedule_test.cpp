@@ -28,9 +28,9 @@ TEST(Schedule, ConstantIsTheDefault) {
 }
 
 TEST(Schedule, WarmUpClimbsLinearlyToTheRate) {
-  const ScheduleOptions kinds[] = {ConstantSchedule{.warmup_steps = 4},
-                                   StepSchedule{.warmup_steps = 4, .milestones = {9}},
-                                   CosineSchedule{.warmup_steps = 4}, LinearSchedule{.warmup_steps = 4}};
+  const ScheduleOptions kinds[] = {
+      ConstantSchedule{.warmup_steps = 4}, StepSchedule{.warmup_steps = 4, .milestones = {9}},
+      CosineSchedule{.warmup_steps = 4}, LinearSchedule{.warmup_steps = 4}, ReduceOnPlateauSchedule{.warmup_steps = 4}};
   for (const ScheduleOptions& kind : kinds) {
     SCOPED_TRACE(kind.index());
     EXPECT_THAT(rates(kind, 5), ElementsAre(2, 4, 6, 8, 8));
@@ -77,6 +77,32 @@ TEST(Schedule, OneCycleIsPyTorchs) {
   expect({}, {7.955323483607294, 3.7010968213358004, 3.2e-05});
   expect({}, {3.2e-05});
   EXPECT_DOUBLE_EQ(rates(OneCycleSchedule{}, 12, 10)[11], 3.2e-05) << "and stays there";
+}
+
+TEST(Schedule, OfAFunctionIsPyTorchsLambdaLR) {
+  // torch.optim.lr_scheduler.LambdaLR(lr_lambda=lambda step: 0.95 ** step) of PyTorch 2.15, lr 8.
+  const auto factor = [](std::int64_t step) { return std::pow(0.95, static_cast<double>(step)); };
+  const Schedule made = Schedule::of_function(factor, 8, 4);
+  const double expected[] = {8.0, 7.6, 7.22, 6.859, 6.51605};
+  for (int step = 0; step < 5; ++step) EXPECT_DOUBLE_EQ(made.learning_rate(step), expected[step]);
+  EXPECT_THAT(made.table(), ElementsAre(8.0f, 7.6f, 7.22f, 6.859f));
+  EXPECT_THROW(Schedule::of_function(nullptr, 8, 4), UsageError);
+  EXPECT_THROW(Schedule::of_function(factor, -8, 4), FieldError);
+}
+
+TEST(Schedule, OfAProgramIsCalledByItsName) {
+  const auto lent = lend_schedule("decay", [](const Settings& settings) {
+    return [gamma = settings.number("gamma", 0.5)](std::int64_t step) { return std::pow(gamma, step); };
+  });
+  EXPECT_THAT(rates(RegisteredOptions{.name = "decay"}, 3), ElementsAre(8, 4, 2));
+  EXPECT_THAT(rates(RegisteredOptions{.name = "decay", .options = {{"gamma", "0.25"}}}, 3), ElementsAre(8, 2, 0.5));
+  const auto refused = [](const RegisteredOptions& call, const std::string& why) {
+    EXPECT_THAT([&] { Schedule(call, 8, 10); },
+                ::testing::ThrowsMessage<FieldError>(::testing::HasSubstr("schedule.registered" + why)));
+  };
+  refused({.name = "decoy"}, ": no schedule \"decoy\" is registered in this program");
+  refused({.name = "decay", .options = {{"gama", "1"}}}, ": there is no option \"gama\"");
+  refused({}, ".name: is required");
 }
 
 TEST(Schedule, AWarmUpAsLongAsTheRunOnlyClimbs) {

@@ -149,6 +149,33 @@ class Gpu(RunTest):
             self.assertEqual(rest.digest, whole.digest, f"resumed from step {step}")
             self.assertEqual(rest.column("loss"), whole.column("loss")[step:])
 
+    def test_a_reduced_rate_reaches_the_steps_that_are_captured(self):
+        plateau = (*EXACT, "train.eval_every=4", "schedule={reduce_on_plateau{factor:0.25 patience:0 threshold:100 "
+                   "threshold_mode:ABSOLUTE}}")
+        cpu = self.train("cpu", *plateau)
+        graph = self.on_gpu("graph", *plateau, "train.cuda_graph=ON")
+        self.assertEqual(graph.column("lr"), cpu.column("lr"))
+        self.assert_same_to_rounding(graph, cpu, 2e-3)
+        # The table stays where it is: no step is captured anew.
+        self.assertEqual(graph.summary["gpu"]["graph_launches"], 32 - 3)
+        self.assert_same_bits(self.on_gpu("eager", *plateau, "train.cuda_graph=OFF"), graph)
+        saved = self.on_gpu("saved", *plateau, *SAVE_ALWAYS)
+        for step in (8, 9):
+            rest = self.on_gpu(f"from-{step}", *plateau, *SAVE_ALWAYS, resume=saved.checkpoint(step))
+            self.assertEqual((rest.column("lr"), rest.digest), (graph.column("lr")[step:], graph.digest))
+
+    def test_finds_the_learning_rate_that_the_cpu_finds(self):
+        found = {}
+        for device in ("cpu", "cuda"):
+            command = [LOCKSTEP, "find-lr", str(DIGITS), "--device", device, "--json", "--from", "1e-4"]
+            for setting in FP32:
+                command += ["--set", setting]
+            found[device] = json.loads(subprocess.run(command, check=True, capture_output=True, cwd=self.folder).stdout)
+        self.assertEqual(found["cuda"]["suggestion"], found["cpu"]["suggestion"])
+        steepest = [point["lr"] for point in found["cpu"]["points"]].index(found["cpu"]["suggestion"])
+        cpu, cuda = ([point["loss"] for point in found[device]["points"]][:steepest] for device in ("cpu", "cuda"))
+        self.assert_close(cuda, cpu, 2e-3, "losses")
+
     def test_a_run_goes_on_from_gpu_to_cpu_and_back(self):
         settings = (*EXACT, *SAVE_ALWAYS)
         whole = self.on_gpu("whole", *settings)

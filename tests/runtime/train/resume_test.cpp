@@ -32,7 +32,7 @@ using testing::ThrowsMessage;
 constexpr std::uint64_t kSteps = 50;
 
 /// fp16 with dropout and augmentation; over two epochs of 24 steps; the scale grows and falls, and the run ends in
-/// skips. It follows a metric, which never improves by so much.
+/// skips. It follows a metric, which never improves by so much: at steps 10 and 20 the rate stays, at 30 it is reduced.
 const std::vector<std::string> kSettings = {
     "train.steps=50",
     "train.eval_every=10",
@@ -41,7 +41,8 @@ const std::vector<std::string> kSettings = {
     "train.early_stopping.min_delta=100",
     "checkpoint.every_steps=0",
     "checkpoint.keep=0",
-    "schedule.cosine.warmup_steps=5",
+    "schedule={ reduce_on_plateau { warmup_steps: 5 factor: 0.5 patience: 1 threshold: 100 threshold_mode: ABSOLUTE "
+    "cooldown: 1 } }",
     "amp.loss_scale.growth_interval=8",
     "fault=[{overflow{step:4}}, {overflow{step:11}}, {overflow{step:12}}, {nan{step:25}}, {overflow{step:48}}, "
     "{overflow{step:49}}, {overflow{step:50}}]",
@@ -155,6 +156,13 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
       {"early_stopping.best", 40, [](State& state) { state.mutable_early_stopping()->clear_best(); }},
       {"early_stopping.evaluations_since", 40,
        [](State& state) { state.mutable_early_stopping()->clear_evaluations_since(); }},
+      {"reduce_on_plateau.metric", 20, [](State& state) { state.mutable_reduce_on_plateau()->clear_metric(); }},
+      {"reduce_on_plateau.best", 20, [](State& state) { state.mutable_reduce_on_plateau()->clear_best(); }},
+      {"reduce_on_plateau.bad_evaluations", 20,
+       [](State& state) { state.mutable_reduce_on_plateau()->clear_bad_evaluations(); }},
+      {"reduce_on_plateau.cooldown_left", 30,
+       [](State& state) { state.mutable_reduce_on_plateau()->clear_cooldown_left(); }},
+      {"reduce_on_plateau.reductions", 40, [](State& state) { state.mutable_reduce_on_plateau()->clear_reductions(); }},
   };
   // What a run goes on without: records for people and tools (inspect, the list of what changed), and what is checked
   // against the job instead of being taken over.
@@ -189,7 +197,8 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
     saved.state.set_skipped_samples(5);
     saved.state.set_epoch_skipped_samples(3);
   };
-  const std::map<std::uint64_t, std::string> with_all = {{40, outcome_after(40, skip)}, {49, outcome_after(49, skip)}};
+  std::map<std::uint64_t, std::string> with_all;
+  for (const std::uint64_t step : {20, 30, 40, 49}) with_all[step] = outcome_after(step, skip);
   for (const auto& [field, step, drop] : omissions) {
     const auto edit = [&](checkpoint::Checkpoint& saved) {
       skip(saved);
@@ -229,6 +238,14 @@ TEST_F(Resume, RefusesAStateThatLacksAField) {
       {"early_stopping.best", [](State& state) { state.mutable_early_stopping()->clear_best(); }},
       {"early_stopping.evaluations_since",
        [](State& state) { state.mutable_early_stopping()->clear_evaluations_since(); }},
+      {"reduce_on_plateau", [](State& state) { state.clear_reduce_on_plateau(); }},
+      {"reduce_on_plateau.metric", [](State& state) { state.mutable_reduce_on_plateau()->clear_metric(); }},
+      {"reduce_on_plateau.best", [](State& state) { state.mutable_reduce_on_plateau()->clear_best(); }},
+      {"reduce_on_plateau.bad_evaluations",
+       [](State& state) { state.mutable_reduce_on_plateau()->clear_bad_evaluations(); }},
+      {"reduce_on_plateau.cooldown_left",
+       [](State& state) { state.mutable_reduce_on_plateau()->clear_cooldown_left(); }},
+      {"reduce_on_plateau.reductions", [](State& state) { state.mutable_reduce_on_plateau()->clear_reductions(); }},
       {"sampler", [](State& state) { state.clear_sampler(); }},
       {"sampler.seed", [](State& state) { state.mutable_sampler()->clear_seed(); }},
       {"sampler.epoch", [](State& state) { state.mutable_sampler()->clear_epoch(); }},

@@ -52,6 +52,9 @@ class Words final : public RunObserver {
     add("eval " + std::to_string(step) + " " + std::to_string(result.loss));
     if (on_evaluation) on_evaluation(step);
   }
+  void learning_rate_reduced(std::uint64_t step, double rate, const std::string& reason) override {
+    add("reduced " + std::to_string(step) + " " + std::to_string(rate) + " " + reason);
+  }
   void stopped_early(std::uint64_t step, const std::string& reason) override {
     add("ended " + std::to_string(step) + " " + reason);
   }
@@ -181,6 +184,33 @@ TEST_F(TrainerRanks, ObserversOnEveryRankHearTheSame) {
   for (const char* const word : {"step 1 ", "step 8 ", "eval 4 ", "eval 8 "}) EXPECT_THAT(heard, HasSubstr(word));
 }
 
+TEST_F(TrainerRanks, ObserversOnEveryRankHearOfAReducedLearningRate) {
+  TrainerOptions given = options();
+  given.overrides = {"train.steps=12",
+                     "schedule={ reduce_on_plateau { patience: 0 threshold: 100 threshold_mode: ABSOLUTE } }"};
+  Trainer trainer(world_, std::move(given));
+  Words words;
+  trainer.observe(words);
+  trainer.run();
+  EXPECT_THAT(agreed(words), HasSubstr("reduced 8 0.010000 eval.loss has not improved on "));
+}
+
+TEST_F(TrainerRanks, ALearningRateGoesAsTheProgramSays) {
+  TrainerOptions given = options();
+  given.schedule = [](std::int64_t applied_steps) { return applied_steps < 4 ? 1.0 : 0.5; };
+  Trainer(world_, given).run();
+  const std::string own = digest();
+  begin_anew();
+  given.schedule = nullptr;
+  given.overrides = {"schedule={ step { milestones: 4 gamma: 0.5 } }"};
+  Trainer(world_, given).run();
+  EXPECT_EQ(digest(), own);
+  begin_anew();
+  given.overrides.clear();
+  Trainer(world_, given).run();
+  EXPECT_NE(digest(), own);
+}
+
 TEST_F(TrainerRanks, OneRankEndsTheRunAndAllOfThemSaveAndEvaluate) {
   Trainer trainer(world_, options());
   Words words;
@@ -232,8 +262,10 @@ TEST_F(TrainerRanks, AJobAndAProgramThatBothSpeakAreRefused) {
                                        {"data.train={ synthetic { samples: 4 shape: 6 classes: 3 } }", "data.train"},
                                        {"data.eval={ synthetic { samples: 4 shape: 6 classes: 3 } }", "data.eval"},
                                        {"train.loss=MSE", "train.loss"},
+                                       {"schedule={ cosine {} }", "schedule"},
                                        {"train.registered_loss={ name: \"x\" }", "train.registered_loss"}}) {
     TrainerOptions overridden = options();
+    overridden.schedule = [](std::int64_t) { return 1.0; };
     overridden.overrides = {setting};
     expect_refused(std::move(overridden), std::string(field) + " is given, and the program gives its own");
   }
