@@ -42,7 +42,7 @@ void add_block(nn::Sequential& net, const ConvnetOptions& model, std::size_t i, 
 
 }  // namespace
 
-std::unique_ptr<nn::Module> make_convnet(const ConvnetOptions& options, const ModelInput& input) {
+std::unique_ptr<nn::Module> make_model(const ConvnetOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.convnet");
   require_images(input, "model.convnet");
   auto net = std::make_unique<nn::Sequential>();

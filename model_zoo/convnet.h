@@ -11,6 +11,6 @@ namespace lockstep::model_zoo {
 
 /// Blocks, then a classifier. Samples [H, W, C]. Throws FieldError for options without a meaning, and for blocks that
 /// do not fit the samples.
-std::unique_ptr<nn::Module> make_convnet(const ConvnetOptions& options, const ModelInput& input);
+std::unique_ptr<nn::Module> make_model(const ConvnetOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo

@@ -45,7 +45,7 @@ nn::Initializer llama_initializer(const nn::Parameter& parameter, const LlamaOpt
 
 }  // namespace
 
-std::unique_ptr<LanguageModel> make_llama(const LlamaOptions& options, const ModelInput& input) {
+std::unique_ptr<LanguageModel> make_model(const LlamaOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.llama");
   require_label_a_position(input, "model.llama");
   const std::int64_t vocabulary = vocabulary_for(input, options.context, options.vocabulary, "model.llama");

@@ -103,7 +103,7 @@ Architecture architecture_of(std::int64_t depth) {
 
 }  // namespace
 
-std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const ModelInput& input) {
+std::unique_ptr<nn::Module> make_model(const ResnetOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.resnet");
   require_images(input, "model.resnet");
   const Architecture architecture = architecture_of(options.depth);

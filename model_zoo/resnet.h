@@ -11,6 +11,6 @@ namespace lockstep::model_zoo {
 
 /// Residual networks (He, Zhang, Ren, Sun: arXiv 1512.03385): basic blocks up to 34 layers; above 34, bottlenecks that
 /// stride in their 3x3 convolution. Samples [H, W, C]. Throws FieldError for options without a meaning.
-std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const ModelInput& input);
+std::unique_ptr<nn::Module> make_model(const ResnetOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo

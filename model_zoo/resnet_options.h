@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "runtime/base/field_checks.h"
 #include "runtime/base/option_fields.h"
@@ -31,6 +32,8 @@ struct ResnetOptions {
                       option("batch_norm_epsilon", &ResnetOptions::batch_norm_epsilon, kPositive),
                       option("checkpoint_activations", &ResnetOptions::checkpoint_activations));
   }
+  /// "resnet50", as the header of a run and PyTorch call it.
+  std::string model_name() const { return std::string(kKind) + std::to_string(depth); }
   bool operator==(const ResnetOptions&) const = default;
 };
 

@@ -149,7 +149,7 @@ class Unet3d : public nn::Module {
 
 }  // namespace
 
-std::unique_ptr<nn::Module> make_unet3d(const Unet3dOptions& options, const ModelInput& input) {
+std::unique_ptr<nn::Module> make_model(const Unet3dOptions& options, const ModelInput& input) {
   require_none(problems_of(options), kUnet3dPath);
   outputs_of(input);
   require_extents(options, input.sample_shape);

@@ -124,7 +124,7 @@ nn::Initializer vit_initializer(const nn::Parameter& parameter) {
 
 }  // namespace
 
-std::unique_ptr<nn::Module> make_vit(const VitOptions& options, const ModelInput& input) {
+std::unique_ptr<nn::Module> make_model(const VitOptions& options, const ModelInput& input) {
   require_none(problems_of(options), kVitPath);
   require_fit(options, input);
   auto model = std::make_unique<Vit>(options, input);
