@@ -15,69 +15,24 @@
 #include "runtime/nn/layers.h"
 #include "runtime/nn/multi_input_module.h"
 #include "runtime/ops/ops.h"
+#include "tests/model_zoo/every_model.h"
 
 namespace lockstep::onnx {
 namespace {
 
 using testing::HasSubstr;
 
-struct Case {
-  const char* name;
-  model_zoo::ModelOptions options;
-  model_zoo::ModelInput input;
-  std::vector<std::string> input_extents;
-  std::vector<std::string> output_extents;
-};
+using model_zoo::examples::images;
+using model_zoo::examples::ModelExample;
 
-model_zoo::ModelInput images() { return {.sample_shape = {8, 8, 3}, .outputs = 5, .classes = 5}; }
-
-model_zoo::ModelInput texts(bool label_a_position) {
-  model_zoo::ModelInput input{.sample_shape = {6}, .outputs = 9, .vocabulary = 9, .classes = 9};
-  if (label_a_position) input.target_shape = {6};
-  return input;
-}
-
-model_zoo::ModelInput volumes() {
-  return {.sample_shape = {4, 4, 4, 2}, .outputs = 3, .target_shape = {4, 4, 4}, .classes = 3};
-}
-
-template <class Options>
-Options small() {
-  Options options;
-  options.layers = 2;
-  options.heads = 2;
-  options.width = 8;
-  return options;
-}
-
-std::vector<Case> cases() {
-  model_zoo::ConvnetOptions convnet;
-  convnet.blocks = {{.channels = 4}, {.channels = 6}};
-  auto gpt = small<model_zoo::GptOptions>();
-  gpt.context = 10;
-  auto llama = small<model_zoo::LlamaOptions>();
-  llama.kv_heads = 1;
-  llama.context = 6;
-  auto vit = small<model_zoo::VitOptions>();
-  vit.patch = 4;
-  auto bert = small<model_zoo::BertOptions>();
-  bert.pad_token = 0;
-  const std::vector<std::string> of_images{"batch", "3", "8", "8"}, of_texts{"batch", "6"}, of_classes{"batch", "5"};
-  return {
-      {"mlp", model_zoo::MlpOptions{.hidden = {7}}, images(), of_images, of_classes},
-      {"convnet", convnet, images(), of_images, of_classes},
-      {"resnet", model_zoo::ResnetOptions{.depth = 18, .width = 4}, images(), of_images, of_classes},
-      {"gpt", gpt, texts(true), of_texts, {"batch", "6", "9"}},
-      {"llama", llama, texts(true), of_texts, {"batch", "6", "9"}},
-      {"unet3d",
-       model_zoo::Unet3dOptions{.levels = 1, .channels = 4},
-       volumes(),
-       {"batch", "2", "4", "4", "4"},
-       {"batch", "3", "4", "4", "4"}},
-      {"vit", vit, images(), of_images, of_classes},
-      {"bert_masked", bert, texts(true), of_texts, {"batch", "6", "9"}},
-      {"bert_classes", bert, texts(false), of_texts, {"batch", "9"}},
-  };
+/// Names of the batch's extent and the others, as a graph has them: channels second.
+std::vector<std::string> channels_second(const Shape& batch) {
+  std::vector<std::string> extents{"batch"};
+  if (batch.rank() > 3) extents.push_back(std::to_string(batch.back()));
+  for (int d = 1; d < batch.rank(); ++d) {
+    if (batch.rank() <= 3 || d + 1 < batch.rank()) extents.push_back(std::to_string(batch[d]));
+  }
+  return extents;
 }
 
 ModelProto exported_file(nn::Module& model, const model_zoo::ModelInput& input) {
@@ -120,7 +75,7 @@ void expect_whole(const GraphProto& graph) {
   for (const auto& tensor : graph.initializer()) EXPECT_TRUE(read.contains(tensor.name())) << tensor.name();
 }
 
-class OnnxExport : public testing::TestWithParam<Case> {};
+class OnnxExport : public testing::TestWithParam<ModelExample> {};
 
 TEST_P(OnnxExport, IsWholeAndOfAnyBatch) {
   const auto model = model_zoo::build(GetParam().options, GetParam().input, 1);
@@ -131,8 +86,8 @@ TEST_P(OnnxExport, IsWholeAndOfAnyBatch) {
   ASSERT_EQ(file.graph().output_size(), 1);
   EXPECT_EQ(file.graph().input(0).name(), "input");
   EXPECT_EQ(file.graph().output(0).name(), "output");
-  EXPECT_EQ(extents_of(file.graph().input(0)), GetParam().input_extents);
-  EXPECT_EQ(extents_of(file.graph().output(0)), GetParam().output_extents);
+  EXPECT_EQ(extents_of(file.graph().input(0)), channels_second(GetParam().input.sample_shape.batched(1)));
+  EXPECT_EQ(extents_of(file.graph().output(0)), channels_second(answer_shape(GetParam(), 1)));
 }
 
 TEST_P(OnnxExport, HoldsEachParameterOnceUnderItsName) {
@@ -160,8 +115,8 @@ TEST_P(OnnxExport, SaysTheSameTwice) {
   EXPECT_EQ(once(), once());
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OnnxExport, testing::ValuesIn(cases()),
-                         [](const auto& each) { return std::string(each.param.name); });
+INSTANTIATE_TEST_SUITE_P(Models, OnnxExport, testing::ValuesIn(model_zoo::examples::every_model()),
+                         [](const auto& each) { return each.param.name; });
 
 int count(const GraphProto& graph, const std::string& type) {
   return static_cast<int>(
