@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -173,6 +174,23 @@ TEST(OnnxGraph, HasWhatTensorsMembersDo) {
   EXPECT_EQ(count(file.graph(), "Identity"), 2);  // the copy, and the output's name
   EXPECT_EQ(count(file.graph(), "Reshape"), 2);
   EXPECT_EQ(count(file.graph(), "Slice"), 1);
+}
+
+TEST(OnnxGraph, ClampsToBothEnds) {
+  Of model([](const Tensor& x) { return ops::clamp(x, -1, 6); });
+  ModelProto file;
+  ASSERT_TRUE(file.ParseFromString(exported(model, {.sample_shape = {4}})));
+  expect_whole(file.graph());
+  const auto& clip = file.graph().node(0);
+  ASSERT_EQ(clip.op_type(), "Clip");
+  std::vector<float> ends;
+  for (const int input : {1, 2}) {
+    const auto& constants = file.graph().initializer();
+    const auto found = std::ranges::find(constants, clip.input(input), &TensorProto::name);
+    ASSERT_NE(found, constants.end());
+    std::memcpy(&ends.emplace_back(), found->raw_data().data(), sizeof(float));
+  }
+  EXPECT_EQ(ends, (std::vector<float>{-1, 6}));
 }
 
 TEST(OnnxGraph, RefusesWhatIsNotRecorded) {
