@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "model_zoo/build.h"
 #include "runtime/base/error.h"
 
 namespace lockstep::init {
@@ -68,18 +72,24 @@ Recipe convnet(const FoundData&, const data::Description& data, std::string_view
       .epochs = 20};
 }
 
-/// "resnet" is the least deep one.
-Recipe resnet(const FoundData& found, const data::Description& data, std::string_view name) {
-  const std::string_view depth = name == "resnet" ? "18" : name.substr(6);
+/// Of a convolutional network, which a job calls by `model`.
+Recipe of_images(const FoundData& found, const data::Description& data, std::string model) {
   const bool large = is_image(data.sample_shape) && std::min(data.sample_shape[0], data.sample_shape[1]) >= 64;
   const bool photographs = are_photographs(found);
   return {
-      .model = fmt::format("resnet {{ depth: {}{} }}", depth, large ? "" : " stem: CIFAR"),
+      .model = std::move(model),
       .augment = photographs && large ? "random_resized_crop { min_area: 0.35 } flip: true" : "pad_crop: 4 flip: true",
       .amp = "opt_level: O1 dtype: BF16",
       .optimizer = sgd(0.05, batch_of(data, 64)),
       .batch = batch_of(data, 64),
       .epochs = 30};
+}
+
+/// "resnet" is the least deep one.
+Recipe resnet(const FoundData& found, const data::Description& data, std::string_view name) {
+  const std::string_view depth = name == "resnet" ? "18" : name.substr(6);
+  const bool large = is_image(data.sample_shape) && std::min(data.sample_shape[0], data.sample_shape[1]) >= 64;
+  return of_images(found, data, fmt::format("resnet {{ depth: {}{} }}", depth, large ? "" : " stem: CIFAR"));
 }
 
 Recipe vit(const FoundData& found, const data::Description& data, std::string_view) {
@@ -157,9 +167,27 @@ constexpr KnownModel kModels[] = {
     {"unet3d", unet3d},
 };
 
+/// Calls `visit` with the options of each model that is like others of its data: they say what a job gives them for
+/// images of a shape, `static std::string init_text(const Shape& image)`.
+template <class Visit>
+void for_each_plain_model(Visit visit) {
+  const auto visit_one = [&visit]<class Options>(std::type_identity<Options>) {
+    if constexpr (requires { Options::init_text(Shape()); }) visit(Options());
+  };
+  [&]<class... Options>(std::type_identity<std::variant<Options...>>) {
+    (visit_one(std::type_identity<Options>()), ...);
+  }(std::type_identity<model_zoo::ModelOptions>());
+}
+
 Recipe recipe_of(const std::string& model, const FoundData& found, const data::Description& data) {
   const auto* const known = std::ranges::find(kModels, model, &KnownModel::name);
   if (known != std::end(kModels)) return known->recipe(found, data, known->name);
+  std::optional<Recipe> recipe;
+  for_each_plain_model([&]<class Options>(const Options&) {
+    if (model != Options::kKind) return;
+    recipe = of_images(found, data, fmt::format("{} {{ {} }}", model, Options::init_text(data.sample_shape)));
+  });
+  if (recipe) return *recipe;
   throw UsageError("init knows no model \"" + model + "\"", "It knows " + known_models() + ".");
 }
 
@@ -168,6 +196,7 @@ Recipe recipe_of(const std::string& model, const FoundData& found, const data::D
 std::string known_models() {
   std::vector<std::string_view> names;
   for (const KnownModel& model : kModels) names.push_back(model.name);
+  for_each_plain_model([&names]<class Options>(const Options&) { names.push_back(Options::kKind); });
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
