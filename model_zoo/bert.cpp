@@ -165,7 +165,7 @@ FieldProblems problems_of(const BertOptions& options) {
   return checks.problems();
 }
 
-std::unique_ptr<nn::Module> make_bert(const BertOptions& options, const ModelInput& input) {
+std::unique_ptr<nn::Module> make_model(const BertOptions& options, const ModelInput& input) {
   require_none(problems_of(options), kBertPath);
   const bool labels_positions = input.classes > 0 && input.target_shape == input.sample_shape;
   const bool one_target = input.classes == 0 || input.target_shape.rank() == 0;

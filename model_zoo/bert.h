@@ -56,6 +56,6 @@ FieldProblems problems_of(const BertOptions& options);
 /// Its parameters are token_embedding, position_embedding, token_type_embedding, embedding_norm and block0...; then
 /// transform, transform_norm and head, or pooler and classifier. Throws FieldError for options without a meaning, and
 /// for data that is no text or does not fit.
-std::unique_ptr<nn::Module> make_bert(const BertOptions& options, const ModelInput& input);
+std::unique_ptr<nn::Module> make_model(const BertOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo

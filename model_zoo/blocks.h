@@ -28,6 +28,15 @@ inline nn::ConvOptions conv_options(std::int64_t kernel, std::int64_t stride, in
   return options;
 }
 
+/// The same before a batch norm, which subtracts the mean: without a bias. It starts as residual networks do.
+inline nn::ConvOptions conv_before_norm(std::int64_t kernel, std::int64_t stride, std::int64_t groups = 1) {
+  nn::ConvOptions options = conv_options(kernel, stride);
+  options.geometry.groups = groups;
+  options.bias = false;
+  options.kaiming_normal = true;
+  return options;
+}
+
 /// Pooling of windows with equal extents.
 inline ops::PoolGeometry pool_geometry(ops::PoolKind kind, std::int64_t window, std::int64_t stride,
                                        std::int64_t padding, int spatial_rank = 2) {

@@ -56,7 +56,7 @@ FieldProblems problems_of(const ConvnetOptions& options) {
   return checks.problems();
 }
 
-std::unique_ptr<nn::Module> make_convnet(const ConvnetOptions& options, const ModelInput& input) {
+std::unique_ptr<nn::Module> make_model(const ConvnetOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.convnet");
   require_images(input, "model.convnet");
   auto net = std::make_unique<nn::Sequential>();

@@ -63,7 +63,7 @@ FieldProblems problems_of(const ConvnetOptions& options);
 
 /// Blocks, then a classifier. Samples [H, W, C]. Throws FieldError for options without a meaning, and for blocks that
 /// do not fit the samples.
-std::unique_ptr<nn::Module> make_convnet(const ConvnetOptions& options, const ModelInput& input);
+std::unique_ptr<nn::Module> make_model(const ConvnetOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo
 

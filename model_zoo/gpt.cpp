@@ -54,7 +54,7 @@ FieldProblems problems_of(const GptOptions& options) {
   return checks.problems();
 }
 
-std::unique_ptr<LanguageModel> make_gpt(const GptOptions& options, const ModelInput& input) {
+std::unique_ptr<LanguageModel> make_model(const GptOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.gpt");
   require_label_a_position(input, "model.gpt");
   const std::int64_t vocabulary = vocabulary_for(input, options.context, options.vocabulary, "model.gpt");

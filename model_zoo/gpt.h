@@ -48,6 +48,6 @@ FieldProblems problems_of(const GptOptions& options);
 
 /// GPT-2: learned positions, pre-norm blocks with tanh-GELU, a tied head; int64 [N, T] -> logits [N, T, vocabulary].
 /// Throws FieldError for options without a meaning, and for data that is no text or does not fit.
-std::unique_ptr<LanguageModel> make_gpt(const GptOptions& options, const ModelInput& input);
+std::unique_ptr<LanguageModel> make_model(const GptOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo

@@ -62,7 +62,7 @@ FieldProblems problems_of(const LlamaOptions& options) {
   return checks.problems();
 }
 
-std::unique_ptr<LanguageModel> make_llama(const LlamaOptions& options, const ModelInput& input) {
+std::unique_ptr<LanguageModel> make_model(const LlamaOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.llama");
   require_label_a_position(input, "model.llama");
   const std::int64_t vocabulary = vocabulary_for(input, options.context, options.vocabulary, "model.llama");

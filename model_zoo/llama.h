@@ -51,6 +51,6 @@ FieldProblems problems_of(const LlamaOptions& options);
 
 /// Llama: rotary positions, pre-norm blocks with RMSNorm, SwiGLU and grouped queries; int64 [N, T] -> logits
 /// [N, T, vocabulary]. Throws FieldError for options without a meaning, and for data that is no text or does not fit.
-std::unique_ptr<LanguageModel> make_llama(const LlamaOptions& options, const ModelInput& input);
+std::unique_ptr<LanguageModel> make_model(const LlamaOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo

@@ -21,7 +21,7 @@ void require_enough_outputs(const MlpOptions& options, const ModelInput& input) 
 
 FieldProblems problems_of(const MlpOptions& options) { return problems_in_fields(options); }
 
-std::unique_ptr<nn::Module> make_mlp(const MlpOptions& options, const ModelInput& input) {
+std::unique_ptr<nn::Module> make_model(const MlpOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.mlp");
   require_enough_outputs(options, input);
   auto net = std::make_unique<nn::Sequential>();

@@ -40,6 +40,6 @@ struct MlpOptions {
 FieldProblems problems_of(const MlpOptions& options);
 
 /// Linear layers with activations between them, on flattened samples. Throws FieldError for options without a meaning.
-std::unique_ptr<nn::Module> make_mlp(const MlpOptions& options, const ModelInput& input);
+std::unique_ptr<nn::Module> make_model(const MlpOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo

@@ -11,9 +11,8 @@
 
 namespace lockstep::model_zoo {
 
-// The implementation whose names each model has: resnet's and vit's are torchvision's; gpt's, llama's and bert's
-// Hugging Face's (GPT2LMHeadModel, LlamaForCausalLM, BertForMaskedLM or BertForSequenceClassification). PyTorch has no
-// implementation of the others, which keep their own.
+// configs/job.proto says of each model whose weights it has. A model whose modules are named as there, or that PyTorch
+// has no implementation of, keeps its names.
 
 /// One of a model's tensors as PyTorch's implementation of it has it.
 struct PyTorchTensor {

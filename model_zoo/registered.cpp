@@ -18,7 +18,7 @@ void register_model(const std::string& name, MakeModel make) { models().add(name
 
 Registration lend_model(const std::string& name, MakeModel make) { return models().lend(name, std::move(make)); }
 
-std::unique_ptr<nn::Module> make_registered(const RegisteredOptions& call, const ModelInput& input) {
+std::unique_ptr<nn::Module> make_model(const RegisteredOptions& call, const ModelInput& input) {
   try {
     return models().make(call, input);
   } catch (const FieldError&) {

@@ -21,6 +21,6 @@ void register_model(const std::string& name, MakeModel make);
 [[nodiscard]] Registration lend_model(const std::string& name, MakeModel make);
 
 /// The model that the call names. Throws FieldError where Registry::make() throws.
-std::unique_ptr<nn::Module> make_registered(const RegisteredOptions& call, const ModelInput& input);
+std::unique_ptr<nn::Module> make_model(const RegisteredOptions& call, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo

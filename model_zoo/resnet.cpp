@@ -13,13 +13,6 @@ namespace lockstep::model_zoo {
 
 namespace {
 
-nn::ConvOptions residual_conv(std::int64_t kernel, std::int64_t stride) {
-  nn::ConvOptions options = conv_options(kernel, stride);
-  options.bias = false;
-  options.kaiming_normal = true;
-  return options;
-}
-
 /// Convolutions with batch norm and a shortcut around them; addition and ReLU are fused into the last batch norm.
 class ResidualBlock : public nn::Module {
  public:
@@ -36,7 +29,7 @@ class ResidualBlock : public nn::Module {
       add_stage("1", width, width, 3, 1, zero_init ? 0.0 : 1.0);
     }
     if (stride != 1 || in != out) {
-      shortcut_conv_ = &add_module<nn::Conv>("shortcut_conv", in, out, residual_conv(1, stride));
+      shortcut_conv_ = &add_module<nn::Conv>("shortcut_conv", in, out, conv_before_norm(1, stride));
       shortcut_norm_ = &add_module<nn::BatchNorm>("shortcut_norm", out, norm_options_);
     }
   }
@@ -54,7 +47,7 @@ class ResidualBlock : public nn::Module {
  private:
   void add_stage(const std::string& suffix, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
                  double gamma) {
-    convs_.push_back(&add_module<nn::Conv>("conv" + suffix, in, out, residual_conv(kernel, stride)));
+    convs_.push_back(&add_module<nn::Conv>("conv" + suffix, in, out, conv_before_norm(kernel, stride)));
     nn::BatchNormOptions options = norm_options_;
     options.relu = true;
     options.initial_gamma = gamma;
@@ -114,7 +107,7 @@ FieldProblems problems_of(const ResnetOptions& options) {
   return checks.problems();
 }
 
-std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const ModelInput& input) {
+std::unique_ptr<nn::Module> make_model(const ResnetOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.resnet");
   require_images(input, "model.resnet");
   const Architecture architecture = architecture_of(options.depth);
@@ -123,10 +116,10 @@ std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const Mode
   nn::BatchNormOptions stem_norm = batch_norm_options(options);
   stem_norm.relu = true;
   if (options.stem == ResnetStem::kCifar) {
-    net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, residual_conv(3, 1));
+    net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, conv_before_norm(3, 1));
     net->add<nn::BatchNorm>("stem_norm", width, stem_norm);
   } else {
-    net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, residual_conv(7, 2));
+    net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, conv_before_norm(7, 2));
     net->add<nn::BatchNorm>("stem_norm", width, stem_norm);
     net->add<nn::Pool>("stem_pool", pool_geometry(ops::PoolKind::kMax, 3, 2, 1));
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "model_zoo/model_input.h"
 #include "runtime/base/field_checks.h"
@@ -34,6 +35,8 @@ struct ResnetOptions {
                       option("batch_norm_epsilon", &ResnetOptions::batch_norm_epsilon, kPositive),
                       option("checkpoint_activations", &ResnetOptions::checkpoint_activations));
   }
+  /// "resnet50", as the header of a run and PyTorch call it.
+  std::string model_name() const { return std::string(kKind) + std::to_string(depth); }
   bool operator==(const ResnetOptions&) const = default;
 };
 
@@ -42,7 +45,7 @@ FieldProblems problems_of(const ResnetOptions& options);
 
 /// Residual networks (He, Zhang, Ren, Sun: arXiv 1512.03385): basic blocks up to 34 layers; above 34, bottlenecks that
 /// stride in their 3x3 convolution. Samples [H, W, C]. Throws FieldError for options without a meaning.
-std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const ModelInput& input);
+std::unique_ptr<nn::Module> make_model(const ResnetOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo
 

@@ -160,7 +160,7 @@ FieldProblems problems_of(const Unet3dOptions& options) {
   return checks.problems();
 }
 
-std::unique_ptr<nn::Module> make_unet3d(const Unet3dOptions& options, const ModelInput& input) {
+std::unique_ptr<nn::Module> make_model(const Unet3dOptions& options, const ModelInput& input) {
   require_none(problems_of(options), kUnet3dPath);
   outputs_of(input);
   require_extents(options, input.sample_shape);

@@ -59,7 +59,7 @@ FieldProblems problems_of(const Unet3dOptions& options);
 /// Samples [D, H, W, C] -> [D, H, W, classes] for one class per voxel, or the target's shape for numbers: [D, H, W] or
 /// [D, H, W, K]. The weights fit volumes of any extents that are multiples of 2^levels. Throws FieldError for options
 /// without a meaning, for other extents, and for data without one target per voxel.
-std::unique_ptr<nn::Module> make_unet3d(const Unet3dOptions& options, const ModelInput& input);
+std::unique_ptr<nn::Module> make_model(const Unet3dOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo
 

@@ -133,7 +133,7 @@ FieldProblems problems_of(const VitOptions& options) {
   return checks.problems();
 }
 
-std::unique_ptr<nn::Module> make_vit(const VitOptions& options, const ModelInput& input) {
+std::unique_ptr<nn::Module> make_model(const VitOptions& options, const ModelInput& input) {
   require_none(problems_of(options), kVitPath);
   require_fit(options, input);
   auto model = std::make_unique<Vit>(options, input);

@@ -47,6 +47,6 @@ FieldProblems problems_of(const VitOptions& options);
 /// Images [N, H, W, C] -> [N, outputs]. The weights fit images of these extents. Its parameters are class_token
 /// [width], patches, position_embedding, block0..., norm and classifier. Throws FieldError for options without a
 /// meaning, for samples that are no images or no multiples of the patch, and for data with a label a position.
-std::unique_ptr<nn::Module> make_vit(const VitOptions& options, const ModelInput& input);
+std::unique_ptr<nn::Module> make_model(const VitOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo

@@ -108,8 +108,7 @@ void add_init(CLI::App& app, Action& chosen) {
       ->type_name("PATH")
       ->required()
       ->check(not_empty());
-  init.add_option("--model", command->model,
-                  "mlp, convnet, resnet (resnet50, ...), vit, gpt, llama, bert, unet3d; default: by the data")
+  init.add_option("--model", command->model, init::known_models() + "; default: by the data")
       ->type_name("NAME")
       ->check(not_empty());
   init.add_option("--out", command->out,

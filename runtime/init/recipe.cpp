@@ -5,10 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "model_zoo/build.h"
 #include "runtime/base/error.h"
 
 namespace lockstep::init {
@@ -48,7 +52,7 @@ std::string default_model(const data::Description& data) {
   return std::min(shape[0], shape[1]) >= 32 && shape[2] == 3 ? "resnet" : "convnet";
 }
 
-Recipe mlp(const FoundData&, const data::Description& data) {
+Recipe mlp(const FoundData&, const data::Description& data, std::string_view) {
   const std::int64_t width = data.sample_shape.numel() > 128 ? 256 : 64;
   return {.model = fmt::format("mlp {{ hidden: [{0}, {0}] dropout: 0.1 }}", width),
           .optimizer = "adamw { lr: 1e-3 weight_decay: 0.01 }",
@@ -56,7 +60,7 @@ Recipe mlp(const FoundData&, const data::Description& data) {
           .epochs = 30};
 }
 
-Recipe convnet(const FoundData&, const data::Description& data) {
+Recipe convnet(const FoundData&, const data::Description& data, std::string_view) {
   const bool large = is_image(data.sample_shape) && std::min(data.sample_shape[0], data.sample_shape[1]) >= 16;
   return {
       .model = fmt::format("convnet {{ block {{ channels: 32 }} block {{ channels: 64 stride: 2 }}{} dropout: 0.2 }}",
@@ -68,11 +72,12 @@ Recipe convnet(const FoundData&, const data::Description& data) {
       .epochs = 20};
 }
 
-Recipe resnet(const FoundData& found, const data::Description& data, const std::string& depth) {
+/// Of a convolutional network, which a job calls by `model`.
+Recipe of_images(const FoundData& found, const data::Description& data, std::string model) {
   const bool large = is_image(data.sample_shape) && std::min(data.sample_shape[0], data.sample_shape[1]) >= 64;
   const bool photographs = are_photographs(found);
   return {
-      .model = fmt::format("resnet {{ depth: {}{} }}", depth, large ? "" : " stem: CIFAR"),
+      .model = std::move(model),
       .augment = photographs && large ? "random_resized_crop { min_area: 0.35 } flip: true" : "pad_crop: 4 flip: true",
       .amp = "opt_level: O1 dtype: BF16",
       .optimizer = sgd(0.05, batch_of(data, 64)),
@@ -80,7 +85,14 @@ Recipe resnet(const FoundData& found, const data::Description& data, const std::
       .epochs = 30};
 }
 
-Recipe vit(const FoundData& found, const data::Description& data) {
+/// "resnet" is the least deep one.
+Recipe resnet(const FoundData& found, const data::Description& data, std::string_view name) {
+  const std::string_view depth = name == "resnet" ? "18" : name.substr(6);
+  const bool large = is_image(data.sample_shape) && std::min(data.sample_shape[0], data.sample_shape[1]) >= 64;
+  return of_images(found, data, fmt::format("resnet {{ depth: {}{} }}", depth, large ? "" : " stem: CIFAR"));
+}
+
+Recipe vit(const FoundData& found, const data::Description& data, std::string_view) {
   const bool photographs = are_photographs(found);
   const bool image = is_image(data.sample_shape);
   const std::int64_t side = image ? std::min(data.sample_shape[0], data.sample_shape[1]) : 0;
@@ -99,11 +111,12 @@ Recipe vit(const FoundData& found, const data::Description& data) {
           .epochs = 100};
 }
 
-Recipe language_model(const std::string& kind, const data::Description& data) {
+Recipe language_model(const FoundData& found, const data::Description& data, std::string_view name) {
+  if (data.vocabulary == 0) throw UsageError(fmt::format("{} learns texts; these data are {}", name, found.what));
   // A vocabulary of words needs more than one of bytes.
   const bool bytes = data.vocabulary <= 256;
   const std::string sizes = bytes ? "layers: 4 heads: 4 width: 128" : "layers: 6 heads: 6 width: 384";
-  return {.model = fmt::format("{} {{ {} context: {} }}", kind, sizes, data.sample_shape[0]),
+  return {.model = fmt::format("{} {{ {} context: {} }}", name, sizes, data.sample_shape[0]),
           .amp = "opt_level: O1 dtype: BF16",
           .optimizer = "adamw { lr: 1e-3 beta2: 0.99 weight_decay: 0.1 } clip_norm: 1.0",
           .metric = "eval.loss",
@@ -112,15 +125,15 @@ Recipe language_model(const std::string& kind, const data::Description& data) {
           .epochs = std::clamp<std::int64_t>(kMostSteps * 32 / std::max<std::int64_t>(1, data.samples), 1, 10)};
 }
 
-Recipe bert(const FoundData& found, const data::Description& data) {
-  Recipe recipe = language_model("bert", data);
+Recipe bert(const FoundData& found, const data::Description& data, std::string_view name) {
+  Recipe recipe = language_model(found, data, name);
   recipe.optimizer = "adamw { lr: 5e-4 weight_decay: 0.01 } clip_norm: 1.0";
   const auto* tokens = std::get_if<data::TokensOptions>(&found.options.train);
   if (tokens == nullptr || !tokens->masked) throw UsageError("bert learns the hidden tokens of texts");
   return recipe;
 }
 
-Recipe unet3d(const FoundData& found, const data::Description& data) {
+Recipe unet3d(const FoundData& found, const data::Description& data, std::string_view) {
   std::int64_t levels = 3;
   std::vector<std::int64_t> patch;
   if (is_volume(data)) {
@@ -142,26 +155,50 @@ Recipe unet3d(const FoundData& found, const data::Description& data) {
           .epochs = 50};
 }
 
+struct KnownModel {
+  std::string_view name;
+  Recipe (*recipe)(const FoundData& found, const data::Description& data, std::string_view name);
+};
+
+constexpr KnownModel kModels[] = {
+    {"mlp", mlp},         {"convnet", convnet},    {"resnet", resnet},        {"resnet18", resnet},
+    {"resnet34", resnet}, {"resnet50", resnet},    {"resnet101", resnet},     {"resnet152", resnet},
+    {"vit", vit},         {"gpt", language_model}, {"llama", language_model}, {"bert", bert},
+    {"unet3d", unet3d},
+};
+
+/// Calls `visit` with the options of each model that is like others of its data: they say what a job gives them for
+/// images of a shape, `static std::string init_text(const Shape& image)`.
+template <class Visit>
+void for_each_plain_model(Visit visit) {
+  const auto visit_one = [&visit]<class Options>(std::type_identity<Options>) {
+    if constexpr (requires { Options::init_text(Shape()); }) visit(Options());
+  };
+  [&]<class... Options>(std::type_identity<std::variant<Options...>>) {
+    (visit_one(std::type_identity<Options>()), ...);
+  }(std::type_identity<model_zoo::ModelOptions>());
+}
+
 Recipe recipe_of(const std::string& model, const FoundData& found, const data::Description& data) {
-  constexpr std::array<std::string_view, 5> kDepths{"18", "34", "50", "101", "152"};
-  if (model == "mlp") return mlp(found, data);
-  if (model == "convnet") return convnet(found, data);
-  if (model == "resnet") return resnet(found, data, "18");
-  if (model == "vit") return vit(found, data);
-  if ((model == "gpt" || model == "llama") && data.vocabulary > 0) return language_model(model, data);
-  if (model == "bert" && data.vocabulary > 0) return bert(found, data);
-  if (model == "gpt" || model == "llama" || model == "bert")
-    throw UsageError(model + " learns texts; these data are " + found.what);
-  if (model == "unet3d") return unet3d(found, data);
-  if (model.starts_with("resnet") && std::ranges::find(kDepths, model.substr(6)) != kDepths.end()) {
-    return resnet(found, data, model.substr(6));
-  }
-  throw UsageError("init knows no model \"" + model + "\"",
-                   "It knows mlp, convnet, resnet, resnet18, resnet34, resnet50, resnet101, resnet152, vit, gpt, "
-                   "llama, bert and unet3d.");
+  const auto* const known = std::ranges::find(kModels, model, &KnownModel::name);
+  if (known != std::end(kModels)) return known->recipe(found, data, known->name);
+  std::optional<Recipe> recipe;
+  for_each_plain_model([&]<class Options>(const Options&) {
+    if (model != Options::kKind) return;
+    recipe = of_images(found, data, fmt::format("{} {{ {} }}", model, Options::init_text(data.sample_shape)));
+  });
+  if (recipe) return *recipe;
+  throw UsageError("init knows no model \"" + model + "\"", "It knows " + known_models() + ".");
 }
 
 }  // namespace
+
+std::string known_models() {
+  std::vector<std::string_view> names;
+  for (const KnownModel& model : kModels) names.push_back(model.name);
+  for_each_plain_model([&names]<class Options>(const Options&) { names.push_back(Options::kKind); });
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 Recipe recipe_for(const FoundData& found, const data::Description& data, const std::string& model) {
   Recipe recipe = recipe_of(model.empty() ? default_model(data) : model, found, data);

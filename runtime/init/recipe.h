@@ -24,8 +24,11 @@ struct Recipe {
   std::int64_t epochs = 0;
 };
 
-/// `model`: mlp, convnet, resnet, resnet50 or another depth, vit, gpt, llama, bert or unet3d; empty takes the one that
-/// fits the data. Throws UsageError for another name.
+/// The names that recipe_for() knows, "mlp, convnet, ...".
+std::string known_models();
+
+/// `model`: one of known_models(); empty takes the one that fits the data. Throws UsageError for another name, and
+/// where the model learns other data.
 Recipe recipe_for(const FoundData& found, const data::Description& data, const std::string& model);
 
 }  // namespace lockstep::init

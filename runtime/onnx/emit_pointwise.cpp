@@ -4,6 +4,7 @@
 #include <map>
 #include <numbers>
 
+#include "runtime/kernels/unary.h"
 #include "runtime/onnx/emitter.h"
 #include "runtime/ops/operation_options.h"
 
@@ -123,6 +124,12 @@ bool emit_pointwise(const Emitter& emitter) {
                               : to == DType::kInt64 ? TensorProto::INT64
                                                     : TensorProto::BOOL;
     emitter.out(emitter.node("Cast", {emitter.in(0, layout)}, {{"to", type}}), layout);
+  } else if (name == "clamp") {
+    const Layout layout = emitter.layout_of(0);
+    const auto& clamp = emitter.options<kernels::UnaryFunction>();
+    emitter.out(
+        emitter.node("Clip", {emitter.in(0, layout), emitter.number(clamp.first), emitter.number(clamp.second)}),
+        layout);
   } else if (name == "gelu" || name == "gelu_tanh" || name == "silu" || operators().contains(name)) {
     const Layout layout = emitter.layout_of(0);
     emitter.out(activated(emitter, emitter.in(0, layout), name), layout);

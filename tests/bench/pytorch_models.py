@@ -11,7 +11,7 @@ DistributedDataParallel over gloo where WORLD_SIZE says that there are several r
 GradScaler in fp16. It answers as tests/bench/step_bench.cpp does: a JSON line once it is warm, and then one for each line
 that it reads, after a round of steps.
 
-A model is an entry of MODELS and what it names.
+A model that torchvision has is a row of tests/support/models.py; another one is an entry of MODELS and what it names.
 """
 import argparse
 import ctypes
@@ -31,13 +31,24 @@ from torch.nn import functional
 
 import hugging_face
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
+for folder in ("golden", "support"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / folder))
+import models  # noqa: E402
+import pytorch_side  # noqa: E402
 
 CLASSES = 10
 CONTEXT = 128
 VOCABULARY = 256
 RATE = 1e-4  # step_bench's where the job's optimizer is not SGD
 SGD_RATE = 1e-4  # small, so that rounding does not lead the sides apart in a few steps
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=SGD_RATE, momentum=0.9, fused=True)
+
+
+def adamw(parameters):
+    return torch.optim.AdamW(parameters, lr=RATE, weight_decay=0, fused=True)
 
 
 @dataclasses.dataclass
@@ -48,11 +59,7 @@ class Case:
     data: Callable                            # (batch, folder) -> (x, y) as PyTorch takes them; writes Lockstep's files
     names: Callable = lambda state: state     # a state_dict as Lockstep reads it
     loss: Callable = functional.cross_entropy
-    optimizer: Callable = lambda parameters: torch.optim.SGD(parameters, lr=SGD_RATE, momentum=0.9, fused=True)
-
-
-def adamw(parameters):
-    return torch.optim.AdamW(parameters, lr=RATE, weight_decay=0, fused=True)
+    optimizer: Callable = sgd
 
 
 # ---- Data: written once, read by both sides ----
@@ -122,16 +129,11 @@ def convnet_names(state):
     return state | {"classifier.weight": weight.view(CLASSES, 64, 16).transpose(1, 2).reshape(CLASSES, 1024)}
 
 
-def resnet18(small):
-    def build():
-        import torchvision
-
-        model = torchvision.models.resnet18(num_classes=CLASSES)
-        if small:
-            model.conv1 = nn.Conv2d(3, 64, 3, padding=1, bias=False)
-            model.maxpool = nn.Identity()
-        return model
-    return build
+def small_resnet18():
+    model = pytorch_side.model_of("resnet18", {"num_classes": CLASSES})
+    model.conv1 = nn.Conv2d(3, 64, 3, padding=1, bias=False)
+    model.maxpool = nn.Identity()
+    return model
 
 
 def gpt():
@@ -165,13 +167,6 @@ def bert():
         vocab_size=VOCABULARY, max_position_embeddings=CONTEXT, hidden_size=256, intermediate_size=1024,
         num_hidden_layers=4, num_attention_heads=4, hidden_dropout_prob=0, attention_probs_dropout_prob=0,
         num_labels=CLASSES, pad_token_id=None, attn_implementation="sdpa")))
-
-
-def vit():
-    import torchvision
-
-    return torchvision.models.VisionTransformer(image_size=32, patch_size=4, num_layers=4, num_heads=4, hidden_dim=192,
-                                                mlp_dim=768, num_classes=CLASSES)
 
 
 def unet3d():
@@ -209,25 +204,30 @@ def unet3d_names(state):
 
 SGD = f"optimizer {{ sgd {{ lr: {SGD_RATE} momentum: 0.9 }} }} train {{ steps: 1 }}"
 ADAMW = f"optimizer {{ adamw {{ lr: {RATE} weight_decay: 0 }} }} train {{ steps: 1 }}"
-RESNET = "model { resnet { depth: 18 %s } } " + SGD
+
+
+def of_images(name, bench):
+    return Case(f"model {{ {name} {{ {bench.options} }} }} " + (ADAMW if bench.adamw else SGD), bench.batch,
+                lambda: pytorch_side.model_of(bench.theirs.kind, bench.theirs.config), images(*bench.extents),
+                optimizer=adamw if bench.adamw else sgd)
+
+
 MODELS = {
     "mlp": Case("model { mlp { hidden: [1024, 1024] } } " + SGD, 64, mlp, vectors(1024),
                 renamed({"0": "hidden0_linear", "2": "hidden1_linear", "4": "output"})),
     "convnet": Case("model { convnet { block { channels: 32 } block { channels: 64 stride: 2 } } } " + SGD, 64, convnet,
                     images(8, 8, 1), convnet_names),
-    "resnet18, 32x32": Case(RESNET % "stem: CIFAR", 16, resnet18(True), images(32, 32, 3)),
-    "resnet18, 64x64": Case(RESNET % "", 16, resnet18(False), images(64, 64, 3)),
+    "resnet, 32x32": Case("model { resnet { depth: 18 stem: CIFAR } } " + SGD, 16, small_resnet18, images(32, 32, 3)),
     "gpt": Case(f"model {{ gpt {{ layers: 4 heads: 4 width: 256 context: {CONTEXT} }} }} " + ADAMW, 8, gpt, texts,
                 without_wrapper, optimizer=adamw),
     "llama": Case(f"model {{ llama {{ layers: 4 heads: 4 width: 256 hidden: 768 context: {CONTEXT} }} }} " + ADAMW, 8,
                   llama, texts, without_wrapper, optimizer=adamw),
     "bert": Case(f"model {{ bert {{ layers: 4 heads: 4 width: 256 context: {CONTEXT} dropout: 0 }} }} " + ADAMW, 8, bert,
                  classes_of_texts, without_wrapper, optimizer=adamw),
-    "vit": Case("model { vit { patch: 4 layers: 4 heads: 4 width: 192 } } " + ADAMW, 32, vit, images(32, 32, 3),
-                optimizer=adamw),
     "unet3d": Case("model { unet3d { levels: 3 channels: 8 } } " + ADAMW.replace("steps: 1", "steps: 1 loss: BCE_DICE"),
                    2, unet3d, volumes(32), unet3d_names, bce_dice, adamw),
-}
+} | {f"{name}, {model.bench.extents[0]}x{model.bench.extents[1]}": of_images(name, model.bench)
+     for name, model in models.MODELS.items() if model.bench}
 
 
 # ---- Prepare ----

@@ -35,9 +35,9 @@ void expect_golden(const std::string& which, DType dtype) {
   const bool classes = stored["classes"];
   const Tensor target = tensor_in(stored["target"], classes ? DType::kInt64 : dtype);
   const Tensor x = tensor_in(stored["x"], dtype);
-  const auto net = make_unet3d(options_of(stored), {.sample_shape = of_one(x.shape()),
-                                                    .target_shape = of_one(target.shape()),
-                                                    .classes = classes ? stored["outputs"].get<std::int64_t>() : 0});
+  const auto net = make_model(options_of(stored), {.sample_shape = of_one(x.shape()),
+                                                   .target_shape = of_one(target.shape()),
+                                                   .classes = classes ? stored["outputs"].get<std::int64_t>() : 0});
   net->to(dtype);
   ASSERT_EQ(net->parameters().size(), stored["parameters"].size());
   for (const nn::Parameter& parameter : net->parameters()) {

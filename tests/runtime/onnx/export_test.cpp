@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -15,69 +16,24 @@
 #include "runtime/nn/layers.h"
 #include "runtime/nn/multi_input_module.h"
 #include "runtime/ops/ops.h"
+#include "tests/model_zoo/every_model.h"
 
 namespace lockstep::onnx {
 namespace {
 
 using testing::HasSubstr;
 
-struct Case {
-  const char* name;
-  model_zoo::ModelOptions options;
-  model_zoo::ModelInput input;
-  std::vector<std::string> input_extents;
-  std::vector<std::string> output_extents;
-};
+using model_zoo::examples::images;
+using model_zoo::examples::ModelExample;
 
-model_zoo::ModelInput images() { return {.sample_shape = {8, 8, 3}, .outputs = 5, .classes = 5}; }
-
-model_zoo::ModelInput texts(bool label_a_position) {
-  model_zoo::ModelInput input{.sample_shape = {6}, .outputs = 9, .vocabulary = 9, .classes = 9};
-  if (label_a_position) input.target_shape = {6};
-  return input;
-}
-
-model_zoo::ModelInput volumes() {
-  return {.sample_shape = {4, 4, 4, 2}, .outputs = 3, .target_shape = {4, 4, 4}, .classes = 3};
-}
-
-template <class Options>
-Options small() {
-  Options options;
-  options.layers = 2;
-  options.heads = 2;
-  options.width = 8;
-  return options;
-}
-
-std::vector<Case> cases() {
-  model_zoo::ConvnetOptions convnet;
-  convnet.blocks = {{.channels = 4}, {.channels = 6}};
-  auto gpt = small<model_zoo::GptOptions>();
-  gpt.context = 10;
-  auto llama = small<model_zoo::LlamaOptions>();
-  llama.kv_heads = 1;
-  llama.context = 6;
-  auto vit = small<model_zoo::VitOptions>();
-  vit.patch = 4;
-  auto bert = small<model_zoo::BertOptions>();
-  bert.pad_token = 0;
-  const std::vector<std::string> of_images{"batch", "3", "8", "8"}, of_texts{"batch", "6"}, of_classes{"batch", "5"};
-  return {
-      {"mlp", model_zoo::MlpOptions{.hidden = {7}}, images(), of_images, of_classes},
-      {"convnet", convnet, images(), of_images, of_classes},
-      {"resnet", model_zoo::ResnetOptions{.depth = 18, .width = 4}, images(), of_images, of_classes},
-      {"gpt", gpt, texts(true), of_texts, {"batch", "6", "9"}},
-      {"llama", llama, texts(true), of_texts, {"batch", "6", "9"}},
-      {"unet3d",
-       model_zoo::Unet3dOptions{.levels = 1, .channels = 4},
-       volumes(),
-       {"batch", "2", "4", "4", "4"},
-       {"batch", "3", "4", "4", "4"}},
-      {"vit", vit, images(), of_images, of_classes},
-      {"bert_masked", bert, texts(true), of_texts, {"batch", "6", "9"}},
-      {"bert_classes", bert, texts(false), of_texts, {"batch", "9"}},
-  };
+/// Names of the batch's extent and the others, as a graph has them: channels second.
+std::vector<std::string> channels_second(const Shape& batch) {
+  std::vector<std::string> extents{"batch"};
+  if (batch.rank() > 3) extents.push_back(std::to_string(batch.back()));
+  for (int d = 1; d < batch.rank(); ++d) {
+    if (batch.rank() <= 3 || d + 1 < batch.rank()) extents.push_back(std::to_string(batch[d]));
+  }
+  return extents;
 }
 
 ModelProto exported_file(nn::Module& model, const model_zoo::ModelInput& input) {
@@ -120,7 +76,7 @@ void expect_whole(const GraphProto& graph) {
   for (const auto& tensor : graph.initializer()) EXPECT_TRUE(read.contains(tensor.name())) << tensor.name();
 }
 
-class OnnxExport : public testing::TestWithParam<Case> {};
+class OnnxExport : public testing::TestWithParam<ModelExample> {};
 
 TEST_P(OnnxExport, IsWholeAndOfAnyBatch) {
   const auto model = model_zoo::build(GetParam().options, GetParam().input, 1);
@@ -131,8 +87,8 @@ TEST_P(OnnxExport, IsWholeAndOfAnyBatch) {
   ASSERT_EQ(file.graph().output_size(), 1);
   EXPECT_EQ(file.graph().input(0).name(), "input");
   EXPECT_EQ(file.graph().output(0).name(), "output");
-  EXPECT_EQ(extents_of(file.graph().input(0)), GetParam().input_extents);
-  EXPECT_EQ(extents_of(file.graph().output(0)), GetParam().output_extents);
+  EXPECT_EQ(extents_of(file.graph().input(0)), channels_second(GetParam().input.sample_shape.batched(1)));
+  EXPECT_EQ(extents_of(file.graph().output(0)), channels_second(answer_shape(GetParam(), 1)));
 }
 
 TEST_P(OnnxExport, HoldsEachParameterOnceUnderItsName) {
@@ -160,8 +116,8 @@ TEST_P(OnnxExport, SaysTheSameTwice) {
   EXPECT_EQ(once(), once());
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OnnxExport, testing::ValuesIn(cases()),
-                         [](const auto& each) { return std::string(each.param.name); });
+INSTANTIATE_TEST_SUITE_P(Models, OnnxExport, testing::ValuesIn(model_zoo::examples::every_model()),
+                         [](const auto& each) { return each.param.name; });
 
 int count(const GraphProto& graph, const std::string& type) {
   return static_cast<int>(
@@ -218,6 +174,23 @@ TEST(OnnxGraph, HasWhatTensorsMembersDo) {
   EXPECT_EQ(count(file.graph(), "Identity"), 2);  // the copy, and the output's name
   EXPECT_EQ(count(file.graph(), "Reshape"), 2);
   EXPECT_EQ(count(file.graph(), "Slice"), 1);
+}
+
+TEST(OnnxGraph, ClampsToBothEnds) {
+  Of model([](const Tensor& x) { return ops::clamp(x, -1, 6); });
+  ModelProto file;
+  ASSERT_TRUE(file.ParseFromString(exported(model, {.sample_shape = {4}})));
+  expect_whole(file.graph());
+  const auto& clip = file.graph().node(0);
+  ASSERT_EQ(clip.op_type(), "Clip");
+  std::vector<float> ends;
+  for (const int input : {1, 2}) {
+    const auto& constants = file.graph().initializer();
+    const auto found = std::ranges::find(constants, clip.input(input), &TensorProto::name);
+    ASSERT_NE(found, constants.end());
+    std::memcpy(&ends.emplace_back(), found->raw_data().data(), sizeof(float));
+  }
+  EXPECT_EQ(ends, (std::vector<float>{-1, 6}));
 }
 
 TEST(OnnxGraph, RefusesWhatIsNotRecorded) {

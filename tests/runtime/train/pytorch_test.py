@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 from runs import FP32, LOCKSTEP, RunTest
+from models import MODELS, VOCABULARY
 
 PYTHON = os.environ.get("LOCKSTEP_PYTHON_WITH_PYTORCH", "python3")
 SIDE = Path(__file__).resolve().parents[2] / "support" / "pytorch_side.py"
@@ -22,13 +23,19 @@ ROWS = 'arrays { features: "rows.npy" targets: "values.npy" target_kind: NUMBERS
 MASKS = 'arrays { features: "volumes.npy" targets: "masks.npy" target_kind: NUMBERS }'
 VOXELS = 'arrays { features: "volumes.npy" targets: "voxels.npy" }'
 LABELLED_TEXT = 'arrays { features: "tokens.npy" targets: "labels.npy" vocabulary: 120 }'
+TEXT = f'tokens {{ files: "text.txt" context: 16 vocabulary: {VOCABULARY} }}'
+# Of what a row of MODELS learns: data, samples, what the answers are, labels.
+DATA = {
+    "rows": (ROWS, "rows.npy", "logits"),
+    "images": (IMAGES, "images.npy", "softmax"),
+    "texts": (TEXT, "tokens.npy", "argmax", "next.npy"),
+    "hidden_tokens": (TEXT, "tokens.npy", "argmax", "next.npy"),
+    "volumes": (MASKS, "volumes.npy", "sigmoid"),
+}
 BERT = "bert { layers: 2 heads: 2 width: 16 hidden: 24 context: 20 dropout: 0 initial_deviation: 0.3 }"
 BERT_CONFIG = {"vocab_size": 120, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
                "intermediate_size": 24, "max_position_embeddings": 20, "hidden_dropout_prob": 0,
                "attention_probs_dropout_prob": 0, "layer_norm_eps": 1e-12}
-TEXT = 'tokens { files: "text.txt" context: 16 vocabulary: 120 }'
-# Data, samples, what the answers are, labels.
-OF_TEXT = (TEXT, "tokens.npy", "argmax", "next.npy")
 OF_VOXELS = (VOXELS, "volumes.npy", "argmax", "voxels.npy")
 JOB = """
 name: "bridge" seed: 5
@@ -78,7 +85,9 @@ class Bridge(RunTest):
     def trained(self, model, data, settings="", *overrides):
         self.job = self.folder / "job.pbtxt"
         self.job.write_text(JOB % (model, data, data, settings), encoding="utf-8")
-        return self.train("run", *overrides, job=self.job)
+        # Its own run, beside those that this test has made before.
+        self.runs = getattr(self, "runs", 0) + 1
+        return self.train(f"run{self.runs}", *overrides, job=self.job)
 
     def answers(self, run):
         out = self.folder / "answers.npy"
@@ -97,25 +106,28 @@ class Weights(Bridge):
         samples = self.folder / samples
         self.side("load", kind, json.dumps(config), exported, samples, self.answers(run), form)
         # In: what was made there answers here as there.
-        folder = self.folder / "theirs"
+        folder = self.folder / f"theirs{self.runs}"
         folder.mkdir()
         logits = self.folder / "logits.npy"
         self.side("save", kind, json.dumps(config), folder, samples, logits)
         index = folder / "model.safetensors.index.json"
         source = index if index.exists() else folder / "model.safetensors"
-        into = self.train("into", *STILL, f"init_from.path={source}", job=self.job)
+        # Running statistics stay what they were, too.
+        norms = any(name.endswith(".running") for name in run.tensors())
+        still = (*STILL, f"model.{model.split()[0]}.batch_norm_momentum=0") if norms else STILL
+        into = self.train(f"into{self.runs}", *still, f"init_from.path={source}", job=self.job)
         self.side("same", logits, self.answers(into), form)
         if form == "argmax":
             self.side("loss", logits, self.folder / "next.npy", into.summary["eval"]["loss"])
 
-    def test_resnet_is_torchvisions(self):
-        self.check_both_ways("resnet { depth: 18 width: 64 stem: IMAGENET batch_norm_momentum: 0 }", "resnet18",
-                             {"num_classes": 5}, IMAGES, "images.npy", "softmax")
-
-    def test_gpt_is_hugging_faces(self):
-        self.check_both_ways("gpt { layers: 2 heads: 2 width: 16 context: 24 initial_deviation: 0.3 }", "GPT2LMHeadModel",
-                             {"vocab_size": 120, "n_positions": 24, "n_embd": 16, "n_layer": 2, "n_head": 2}, TEXT,
-                             "tokens.npy", "argmax")
+    def test_every_model_is_pytorchs(self):
+        for name, model in MODELS.items():
+            if model.theirs is None:
+                continue
+            with self.subTest(name):
+                data, samples, form, *_ = DATA[model.data]
+                self.check_both_ways(f"{name} {{ {model.options} }}", model.theirs.kind, model.theirs.config, data, samples,
+                                     form)
 
     def test_a_gpt_without_biases_is_hugging_faces(self):
         run = self.trained("gpt { layers: 1 heads: 2 width: 16 context: 16 bias: false tied_head: false "
@@ -126,19 +138,6 @@ class Weights(Bridge):
                   "tie_word_embeddings": False}
         self.side("load", "GPT2LMHeadModel", json.dumps(config), exported, self.folder / "tokens.npy", self.answers(run),
                   "argmax")
-
-    def test_llama_is_hugging_faces(self):
-        config = {"vocab_size": 120, "max_position_embeddings": 16, "hidden_size": 16, "intermediate_size": 24,
-                  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-5}
-        self.check_both_ways("llama { layers: 2 heads: 4 kv_heads: 2 width: 16 hidden: 24 context: 16 "
-                   "initial_deviation: 0.3 }",
-                             "LlamaForCausalLM", config, TEXT, "tokens.npy", "argmax")
-
-    def test_vit_is_torchvisions(self):
-        config = {"image_size": 32, "patch_size": 8, "num_layers": 2, "num_heads": 2, "hidden_dim": 16, "mlp_dim": 24,
-                  "num_classes": 5}
-        self.check_both_ways("vit { patch: 8 layers: 2 heads: 2 width: 16 hidden: 24 }", "VisionTransformer", config, IMAGES,
-                             "images.npy", "softmax")
 
     def test_a_vit_with_another_classifier_says_what_it_has_left(self):
         config = {"image_size": 32, "patch_size": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 16, "mlp_dim": 24,
@@ -173,8 +172,10 @@ class Onnx(Bridge):
             # Of answers that are classes the logits are told by their loss.
             self.side("loss", logits, self.folder / labels, run.summary["eval"]["loss"])
 
-    def test_mlp(self):
-        self.check("mlp { hidden: [9, 8] activation: GELU batch_norm: true dropout: 0.1 }", ROWS, "rows.npy", "logits")
+    def test_every_model(self):
+        for name, model in MODELS.items():
+            with self.subTest(name):
+                self.check(f"{name} {{ {model.options} }}", *DATA[model.data], settings=model.train)
 
     def test_mlp_of_images(self):
         self.check("mlp { hidden: [9] activation: GELU_TANH }", IMAGES, "images.npy", "softmax")
@@ -183,21 +184,8 @@ class Onnx(Bridge):
         self.check("convnet { block { channels: 6 max_pool: 2 } block { channels: 8 stride: 2 batch_norm: false "
                    "activation: GELU_TANH } head_pool: FLATTEN hidden: [12] dropout: 0.2 }", IMAGES, "images.npy", "softmax")
 
-    def test_resnet_of_basic_blocks(self):
-        self.check("resnet { depth: 18 width: 8 }", IMAGES, "images.npy", "softmax")
-
     def test_resnet_of_bottlenecks(self):
         self.check("resnet { depth: 50 width: 8 stem: CIFAR }", IMAGES, "images.npy", "softmax")
-
-    def test_gpt(self):
-        self.check("gpt { layers: 2 heads: 2 width: 16 context: 24 dropout: 0.1 initial_deviation: 0.3 }", *OF_TEXT)
-
-    def test_llama(self):
-        self.check("llama { layers: 2 heads: 4 kv_heads: 2 width: 16 hidden: 24 context: 16 "
-                   "initial_deviation: 0.3 }", *OF_TEXT)
-
-    def test_unet3d_of_masks(self):
-        self.check("unet3d { levels: 2 channels: 4 }", MASKS, "volumes.npy", "sigmoid", settings="loss: BCE_DICE")
 
     def test_unet3d_of_classes(self):
         self.check("unet3d { levels: 1 channels: 4 up: TRILINEAR norm: GROUP groups: 2 }", *OF_VOXELS)
@@ -205,14 +193,8 @@ class Onnx(Bridge):
     def test_unet3d_with_instance_norms(self):
         self.check("unet3d { levels: 1 channels: 4 norm: INSTANCE }", *OF_VOXELS)
 
-    def test_vit(self):
-        self.check("vit { patch: 8 layers: 2 heads: 2 width: 16 dropout: 0.1 }", IMAGES, "images.npy", "softmax")
-
-    def test_bert_of_tokens(self):
-        self.check(BERT, *OF_TEXT)
-
     def test_bert_of_padded_texts(self):
-        self.check(BERT.replace("dropout: 0", "pad_token: 100"), *OF_TEXT)
+        self.check(BERT.replace("dropout: 0", "pad_token: 100"), *DATA["hidden_tokens"])
 
 
 if __name__ == "__main__":
