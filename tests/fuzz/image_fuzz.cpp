@@ -1,7 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/fuzz/fuzz_entries.h"
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  lockstep::fuzz::fuzz_image({reinterpret_cast<const char*>(data), size});
-  return 0;
+#include "runtime/base/error.h"
+#include "runtime/data/formats/image.h"
+#include "runtime/data/formats/resample.h"
+#include "tests/fuzz/images.h"
+#include "tests/fuzz/target.h"
+
+namespace lockstep::fuzz {
+
+namespace {
+
+/// What is decoded is scaled, too.
+void fuzz_image(std::string_view bytes) {
+  const auto choose = [](std::int64_t width, std::int64_t height) {
+    return data::ImageView{0, 0, static_cast<double>(width), static_cast<double>(height), {0, 0, width, height}, 8};
+  };
+  try {
+    std::vector<float> out(8 * 8 * 3);
+    data::resample(data::decode_image(std::as_bytes(std::span(bytes)), 1 << 16, choose, "image"), out);
+  } catch (const StorageError&) {
+  }
 }
+
+}  // namespace
+
+Target image_target() { return {.parse = fuzz_image, .seeds = small_images()}; }
+
+}  // namespace lockstep::fuzz
