@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -13,9 +12,8 @@
 #include "runtime/base/error.h"
 #include "runtime/base/option_checks.h"
 #include "runtime/data/class_column.h"
-#include "runtime/data/data_digest.h"
-#include "runtime/data/formats/content_hash.h"
 #include "runtime/data/formats/csv_reader.h"
+#include "runtime/data/formats/line_reader.h"
 
 namespace lockstep::data {
 
@@ -94,12 +92,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 float number_of(const std::string& cell, const Columns& columns, std::size_t column, const CsvReader& reader) {
-  std::string_view text = trimmed(cell);
-  if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = failure == std::errc() && end == text.data() + text.size();
-  if (whole && std::isfinite(static_cast<float>(value))) return static_cast<float>(value);
+  if (const std::optional<float> number = number_in_text(trimmed(cell))) return *number;
   reader.refuse(fmt::format("column {}: expected a number, found \"{}\"", columns.title(column), cell),
                 "Mend the cell, or name the columns to learn from in `features`.");
 }
@@ -167,18 +160,18 @@ CsvDataset::CsvDataset(const CsvOptions& options, MemoryBudget budget) {
       budget.take(bytes_of_row(*columns, numbers), file,
                   "Save the data as .npy arrays, which are read as they are drawn.");
       for (const std::size_t column : columns->features) {
-        features_.push_back(number_of(cells[column], *columns, column, reader));
+        rows_.features.push_back(number_of(cells[column], *columns, column, reader));
       }
       if (columns->weight) {
-        weights_.push_back(number_of(cells[*columns->weight], *columns, *columns->weight, reader));
-        if (weights_.back() < 0) {
+        rows_.weights.push_back(number_of(cells[*columns->weight], *columns, *columns->weight, reader));
+        if (rows_.weights.back() < 0) {
           reader.refuse(fmt::format("column {}: expected a weight >= 0, found \"{}\"", columns->title(*columns->weight),
                                     cells[*columns->weight]));
         }
       }
       const std::size_t target = columns->target;
       if (numbers) {
-        numbers_.push_back(number_of(cells[target], *columns, target, reader));
+        rows_.numbers.push_back(number_of(cells[target], *columns, target, reader));
       } else if (trimmed(cells[target]).empty()) {
         reader.refuse(fmt::format("column {}: expected a class, found an empty cell", columns->title(target)));
       } else if (!classes.add(std::string(trimmed(cells[target])),
@@ -186,11 +179,11 @@ CsvDataset::CsvDataset(const CsvOptions& options, MemoryBudget budget) {
         reader.refuse(fmt::format("column {} has too many different classes", columns->title(target)),
                       "Say target_kind: NUMBERS to learn numbers.");
       }
-      ++rows_;
+      ++rows_.count;
     }
   }
-  if (rows_ == 0) throw StorageError(fmt::format("{}: holds no samples", fmt::join(options.files, ", ")));
-  columns_ = std::ssize(columns->features);
+  if (rows_.count == 0) throw StorageError(fmt::format("{}: holds no samples", fmt::join(options.files, ", ")));
+  rows_.columns = std::ssize(columns->features);
   feature_names_ = columns->names_of(columns->features);
   if (const auto target = columns->names_of({columns->target}); !target.empty()) target_name_ = target.front();
   if (columns->weight) {
@@ -198,15 +191,9 @@ CsvDataset::CsvDataset(const CsvOptions& options, MemoryBudget budget) {
   }
   if (numbers) return;
   ClassColumn::Classes found = classes.finish(options.class_names, options.classes);
-  classes_ = found.count;
-  class_names_ = std::move(found.names);
-  labels_ = std::move(found.labels);
-}
-
-Description CsvDataset::describe() const {
-  Description description = data::describe(*this);
-  description.labels = labels_;
-  return description;
+  rows_.classes = found.count;
+  rows_.class_names = std::move(found.names);
+  rows_.labels = std::move(found.labels);
 }
 
 bool has_csv_column(const CsvOptions& options, const std::string& name) {
@@ -214,25 +201,6 @@ bool has_csv_column(const CsvOptions& options, const std::string& name) {
   CsvReader reader(options.files[0], options.delimiter[0]);
   std::vector<std::string> names;
   return reader.next(names) && std::ranges::find(names, name) != names.end();
-}
-
-void CsvDataset::get(const SampleKey& key, const Sample& sample) const {
-  std::copy_n(features_.begin() + key.index * columns_, columns_, sample.values.begin());
-  const auto at = static_cast<std::size_t>(key.index);
-  if (!weights_.empty() && !sample.weight.empty()) sample.weight[0] = weights_[at];
-  if (classes_ > 0) {
-    sample.labels[0] = labels_[at];
-  } else {
-    sample.target[0] = numbers_[at];
-  }
-}
-
-void CsvDataset::add_to_digest(DataHashes& hashes) const {
-  for (const std::string& name : class_names_) hashes.labels.update(name + '\0');
-  add_bytes(std::as_bytes(std::span(labels_)), hashes.labels);
-  add_bytes(std::as_bytes(std::span(numbers_)), hashes.labels);
-  add_bytes(std::as_bytes(std::span(weights_)), hashes.labels);
-  add_bytes(std::as_bytes(std::span(features_)), hashes.content);
 }
 
 std::vector<std::string> CsvKind::class_names(const Options& options) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/table.h"
+
+#include <algorithm>
+#include <span>
+
+#include "runtime/data/data_digest.h"
+#include "runtime/data/formats/content_hash.h"
+
+namespace lockstep::data {
+
+Description TableDataset::describe() const {
+  Description description = data::describe(*this);
+  description.labels = rows_.labels;
+  return description;
+}
+
+void TableDataset::get(const SampleKey& key, const Sample& sample) const {
+  std::copy_n(rows_.features.begin() + key.index * rows_.columns, rows_.columns, sample.values.begin());
+  const auto at = static_cast<std::size_t>(key.index);
+  if (!rows_.weights.empty() && !sample.weight.empty()) sample.weight[0] = rows_.weights[at];
+  if (rows_.classes > 0) {
+    sample.labels[0] = rows_.labels[at];
+  } else {
+    sample.target[0] = rows_.numbers[at];
+  }
+}
+
+void TableDataset::add_to_digest(DataHashes& hashes) const {
+  for (const std::string& name : rows_.class_names) hashes.labels.update(name + '\0');
+  add_bytes(std::as_bytes(std::span(rows_.labels)), hashes.labels);
+  add_bytes(std::as_bytes(std::span(rows_.numbers)), hashes.labels);
+  add_bytes(std::as_bytes(std::span(rows_.weights)), hashes.labels);
+  add_bytes(std::as_bytes(std::span(rows_.features)), hashes.content);
+}
+
+}  // namespace lockstep::data

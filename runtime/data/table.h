@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/data/dataset.h"
+#include "runtime/data/description.h"
+
+namespace lockstep::data {
+
+/// Rows of numbers that are held in memory: a sample is a row [F], a target the row's class or number [1]. Who derives
+/// from it fills the rows in its constructor.
+class TableDataset : public Dataset {
+ public:
+  /// With all labels.
+  Description describe() const;
+  /// In the order of the classes; none where the targets are numbers of classes, or numbers.
+  const std::vector<std::string>& class_names() const { return rows_.class_names; }
+
+  std::int64_t size() const override { return rows_.count; }
+  Shape sample_shape() const override { return {rows_.columns}; }
+  std::int64_t classes() const override { return rows_.classes; }
+  Shape target_shape() const override { return rows_.classes > 0 ? Shape{} : Shape{1}; }
+  bool weighted() const override { return !rows_.weights.empty(); }
+  void get(const SampleKey& key, const Sample& sample) const override;
+  void add_to_digest(DataHashes& hashes) const override;
+
+ protected:
+  struct Rows {
+    std::int64_t count = 0;
+    std::int64_t columns = 0;
+    std::int64_t classes = 0;
+    std::vector<std::string> class_names;
+    std::vector<float> features;  ///< [count, columns]
+    std::vector<float> numbers;   ///< [count], without classes
+    std::vector<std::int64_t> labels;
+    std::vector<float> weights;  ///< [count]; none where all count alike
+  };
+  Rows rows_;
+};
+
+}  // namespace lockstep::data
