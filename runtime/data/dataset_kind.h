@@ -82,6 +82,11 @@ struct DatasetKind {
   using Options = OptionsOfKind;
 
   // static DatasetPtr open(const Options& options);
+  // Of a kind that `lockstep init` finds by how its files' names end, also before .gz; for other kinds a function of
+  // runtime/init/find_kinds.h looks, if any does. Its options have `files`.
+  // static constexpr std::array<std::string_view, N> kEndings{".csv"};
+  // static constexpr std::string_view kFound = "a table";                      what init calls them
+  // static Options found(const std::vector<std::string>& files);               what a job says of these files
 
   /// Describes the data. Reads only headers and labels where that is cheaper than open().
   static Description describe(const Options& options) { return data::describe(*Kind::open(options)); }

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <type_traits>
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/data/formats/brace_expansion.h"
 
 namespace lockstep::init {
@@ -33,7 +35,7 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
-/// The fields within a message.
+/// A data set's message: by its options' own fields, but where a person would write it otherwise.
 class Writer {
  public:
   explicit Writer(const fs::path& base) : base_(fs::weakly_canonical(base)) {}
@@ -61,13 +63,6 @@ class Writer {
     return texts.size() == 1 ? texts[0] : fmt::format("[{}]", fmt::join(texts, ", "));
   }
 
-  std::string operator()(const data::IdxOptions& options) const {
-    return fmt::format("idx {{ images: {} labels: {} }}", path(options.images), path(options.labels));
-  }
-  std::string operator()(const data::CifarOptions& options) const {
-    const bool ten = options.labels == data::CifarLabels::kCifar10;
-    return fmt::format("cifar {{ files: {}{} }}", paths(options.files), ten ? "" : " labels: CIFAR100_FINE");
-  }
   std::string operator()(const data::TokensOptions& options) const {
     std::string text = fmt::format("tokens {{ files: {} context: {}", paths(options.files), options.context);
     if (options.begin > 0) text += fmt::format(" begin: {}", options.begin);
@@ -78,18 +73,6 @@ class Writer {
     if (options.masked) text += " masked {}";
     return text + " }";
   }
-  std::string operator()(const data::ArraysOptions& options) const {
-    return fmt::format("arrays {{ features: {} targets: {}{} }}", path(options.features), path(options.targets),
-                       kind(options.target_kind));
-  }
-  std::string operator()(const data::CsvOptions& options) const {
-    std::string text = "csv { files: " + paths(options.files);
-    if (!options.target.empty()) text += " target: " + quoted(options.target);
-    for (const std::string& feature : options.features) text += " features: " + quoted(feature);
-    if (!options.header) text += " header: false";
-    if (options.delimiter != ",") text += " delimiter: " + quoted(options.delimiter);
-    return text + kind(options.target_kind) + " }";
-  }
   std::string operator()(const data::ImageFolderOptions& options) const {
     return fmt::format("image_folder {{ folder: {}{} }}", path(options.folder), extents(options));
   }
@@ -98,13 +81,15 @@ class Writer {
     for (const std::string& each : options.files) patterns.push_back(pattern(each));
     return fmt::format("shards {{ files: {}{} }}", listed(patterns), extents(options));
   }
-  std::string operator()(const data::VolumesOptions& options) const {
-    return fmt::format("volumes {{ images: {} masks: {}{} }}", path(options.images), path(options.masks),
-                       options.target_kind == data::TargetKind::kClasses ? " target_kind: CLASSES" : "");
-  }
-  template <class Other>
-  std::string operator()(const Other&) const {
-    throw UsageError("init does not write a job for data of this kind");
+  /// Each field that has another value than the options have by themselves.
+  template <Described Options>
+  std::string operator()(const Options& options) const {
+    std::string text = std::string(Options::kKind) + " {";
+    for_each_field<Options>([&](const auto& field) {
+      const auto& mine = options.*field.member;
+      if (mine != Options().*field.member) text += fmt::format(" {}: {}", field.name, value(mine, field.names));
+    });
+    return text + " }";
   }
 
  private:
@@ -113,8 +98,23 @@ class Writer {
     const std::string size = fmt::format(" size: {}", options.size);
     return options.resize > 0 ? fmt::format("{} resize: {}", size, options.resize) : size;
   }
-  static std::string kind(data::TargetKind kind) {
-    return kind == data::TargetKind::kNumbers ? " target_kind: NUMBERS" : "";
+  std::string value(const std::string& text, Names names) const {
+    return names == Names::kNothing ? quoted(text) : path(text);
+  }
+  std::string value(const std::vector<std::string>& texts, Names names) const {
+    std::vector<std::string> values;
+    for (const std::string& text : texts) values.push_back(value(text, names));
+    return listed(values);
+  }
+  template <class Value>
+  std::string value(const Value& value, Names) const {
+    if constexpr (Named<Value>) {
+      return std::string(job_name(value));
+    } else if constexpr (std::is_arithmetic_v<Value>) {
+      return fmt::format("{}", value);
+    } else {
+      throw UsageError("init does not write a job for data of this kind");
+    }
   }
 
   fs::path base_;

@@ -11,17 +11,13 @@
 
 #include "runtime/base/files/stored_file.h"
 #include "runtime/data/formats/byte_reader.h"
+#include "runtime/init/find_kinds.h"
 
 namespace lockstep::init {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 /// "t10k-images-idx3-ubyte.gz" as t10k, images, idx3, ubyte, gz
 std::vector<std::string> words_of(const fs::path& path) {
@@ -80,6 +76,7 @@ std::optional<Format> format_of(const fs::path& path, bool named_by_user) {
   if (names_tokenizer(path)) return std::nullopt;
   const bool packed = lower(path.extension().string()) == ".gz";
   const std::string ending = lower((packed ? path.stem() : path).extension().string());
+  if (has_known_ending(path)) return Format::kByEnding;
   if (ending == ".csv" || ending == ".tsv") return Format::kTable;
   if (!packed && ending == ".npy") return Format::kArray;
   if (!packed && ending == ".bin") return bin_format(path);
@@ -92,6 +89,11 @@ std::optional<Format> format_of(const fs::path& path, bool named_by_user) {
 }
 
 }  // namespace
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
 
 int evaluation_rank(const fs::path& path) {
   constexpr std::array<std::string_view, 8> kNames{"val", "valid", "validation", "eval",

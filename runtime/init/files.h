@@ -22,8 +22,12 @@ enum class Format {
   kText,
   kTar,
   kVocabulary,
-  kMerges
+  kMerges,
+  kByEnding  ///< of a kind of data set with kEndings
 };
+
+/// The text in small letters.
+std::string lower(std::string text);
 
 /// The purpose of a file or folder, as its name tells it: 0 for training, else the place in the order in which a name
 /// is preferred for evaluation: val, valid, validation, eval, dev, test, testing, t10k.

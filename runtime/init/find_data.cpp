@@ -16,13 +16,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLookedFor =
-    "It looks for: a folder with a folder of JPEG or PNG images for each class, also within train/ and val/ or test/; "
-    "*.npy features and targets (x.npy and y.npy, x_train.npy and y_train.npy); *.csv or *.tsv tables, also gzipped; "
-    "a folder of volumes (*.nii, *.nii.gz, *.npy) beside one of their masks; *.tar shards as WebDataset writes them; "
-    "*.txt texts, but for a readme or license, and with them a vocabulary, vocab.json and merges.txt; *.bin tokens as "
-    "nanoGPT or llm.c write them; IDX images and labels, "
-    "also gzipped; CIFAR's binary version. Names with val, test or eval in them are evaluation data.";
+std::string looked_for() {
+  return "It looks for: a folder with a folder of JPEG or PNG images for each class, also within train/ and val/ or "
+         "test/; "
+         "*.npy features and targets (x.npy and y.npy, x_train.npy and y_train.npy); *.csv or *.tsv tables, also "
+         "gzipped; "
+         "a folder of volumes (*.nii, *.nii.gz, *.npy) beside one of their masks; *.tar shards as WebDataset writes "
+         "them; " +
+         known_endings() +
+         "*.txt texts, but for a readme or license, and with them a vocabulary, vocab.json and merges.txt; *.bin "
+         "tokens as "
+         "nanoGPT or llm.c write them; IDX images and labels, "
+         "also gzipped; CIFAR's binary version. Names with val, test or eval in them are evaluation data.";
+}
 
 FoundData find_idx(const std::vector<FoundFile>& files) {
   const Split images = split(files, Format::kIdxImages), labels = split(files, Format::kIdxLabels);
@@ -86,10 +92,11 @@ std::vector<FoundFile> files_in(const fs::path& folder) {
 std::vector<FoundFile> files_named(const std::vector<fs::path>& paths) {
   std::vector<FoundFile> files;
   for (const fs::path& path : paths) {
-    if (fs::is_directory(path)) throw UsageError(path.string() + " is a folder; name one folder, or files", kLookedFor);
-    if (!fs::is_regular_file(path)) throw UsageError(path.string() + " is neither a file nor a folder", kLookedFor);
+    if (fs::is_directory(path))
+      throw UsageError(path.string() + " is a folder; name one folder, or files", looked_for());
+    if (!fs::is_regular_file(path)) throw UsageError(path.string() + " is neither a file nor a folder", looked_for());
     auto file = look_at_file(path, true);
-    if (!file) throw UsageError(path.string() + " is no data that a job can name", kLookedFor);
+    if (!file) throw UsageError(path.string() + " is no data that a job can name", looked_for());
     files.push_back(std::move(*file));
   }
   return files;
@@ -114,6 +121,7 @@ FoundData find_data(const std::vector<fs::path>& paths, const FindOptions& optio
     if (has(Format::kIdxImages)) return find_idx(files);
     if (has(Format::kCifar10)) return find_cifar(split(files, Format::kCifar10), data::CifarLabels::kCifar10);
     if (has(Format::kCifar100)) return find_cifar(split(files, Format::kCifar100), data::CifarLabels::kCifar100Fine);
+    if (has(Format::kByEnding)) return find_by_ending(split(files, Format::kByEnding));
     if (has(Format::kArray)) return find_arrays(split(files, Format::kArray));
     if (has(Format::kTable)) return find_table(split(files, Format::kTable), options.target);
     if (has(Format::kTar)) return find_shards(split(files, Format::kTar));
@@ -122,7 +130,7 @@ FoundData find_data(const std::vector<fs::path>& paths, const FindOptions& optio
   } catch (const fs::filesystem_error& error) {
     throw StorageError(std::string("cannot look at the data: ") + error.what());
   }
-  throw UsageError(paths[0].string() + " holds no data that a job can name", kLookedFor);
+  throw UsageError(paths[0].string() + " holds no data that a job can name", looked_for());
 }
 
 }  // namespace lockstep::init

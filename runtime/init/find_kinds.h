@@ -38,6 +38,13 @@ FoundData find_table(const Split& files, const std::string& target);
 /// StorageError for a file whose first members cannot be read.
 FoundData find_shards(const Split& files);
 
+/// Whether the file's name ends as those of a kind of data set with kEndings do (runtime/data/dataset_kind.h).
+bool has_known_ending(const std::filesystem::path& path);
+/// "*.svm (sparse rows), also gzipped; ", for each of these kinds.
+std::string known_endings();
+/// Files of such a kind. Throws UsageError where they are of two, and StorageError for what cannot be read.
+FoundData find_by_ending(const Split& files);
+
 /// How the files of find_text() hold tokens.
 struct TextKind {
   bool tokens = false;           ///< the files are numbers of 2 bytes
