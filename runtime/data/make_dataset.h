@@ -23,6 +23,7 @@
 #include "runtime/data/registered.h"
 #include "runtime/data/shards.h"
 #include "runtime/data/spheres.h"
+#include "runtime/data/svmlight.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/data/tokens.h"
 #include "runtime/data/volumes.h"
@@ -31,7 +32,7 @@ namespace lockstep::data {
 
 /// The kinds of data sets that there are.
 using DatasetKinds = std::tuple<IdxKind, CifarKind, SyntheticKind, TokensKind, ArraysKind, CsvKind, ImageFolderKind,
-                                SpheresKind, ShardsKind, VolumesKind, RegisteredKind>;
+                                SpheresKind, ShardsKind, VolumesKind, SvmlightKind, RegisteredKind>;
 
 template <class Kinds>
 struct OptionsOf;

@@ -200,6 +200,10 @@ class Init(unittest.TestCase):
         self.expect_trains("data_batch_1.bin", "test_batch.bin", "--model", "convnet", has=["cifar {", "pad_crop"])
         (self.folder / "job.pbtxt").unlink()
         self.expect_trains("data_batch_1.bin", "test_batch.bin", "--model", "vit", "--epochs", 1, has=["vit { patch: 4"])
+        (self.folder / "job.pbtxt").unlink()
+        # A model without a recipe of its own.
+        self.expect_trains("data_batch_1.bin", "test_batch.bin", "--model", "mobilenet_v2", "--epochs", 1,
+                           has=["mobilenet_v2 { small_images: true }", "pad_crop: 4 flip: true"])
 
     def test_writes_over_no_file_and_names_the_job_after_the_data(self):
         (self.folder / "a.b-c d.txt").write_text("to be or not to be, " * 300, encoding="utf-8")
