@@ -33,11 +33,11 @@ Tensor losses_of(const Tensor& log_probs, const kernels::CtcTargets& targets) {
       {.fused = [x = SavedTensor(log_probs), alpha, labels = SavedTensor(targets.labels),
                  inputs = SavedTensor(targets.input_lengths), lengths = SavedTensor(targets.target_lengths),
                  blank = targets.blank](const Tensor& dlosses, const BackwardContext& context) {
-        const Tensor& log_probs = context.saved(x);
-        const Tensor gradient = empty_like(log_probs);
+        const Tensor& read = context.saved(x);
+        const Tensor gradient = empty_like(read);
         kernels::Losses::on(dlosses.device())
-            .ctc_backward(log_probs, {context.saved(labels), context.saved(inputs), context.saved(lengths), blank},
-                          alpha, dlosses, gradient);
+            .ctc_backward(read, {context.saved(labels), context.saved(inputs), context.saved(lengths), blank}, alpha,
+                          dlosses, gradient);
         return std::vector<Tensor>{gradient};
       }});
   return losses;
