@@ -31,8 +31,7 @@ int main() try {
   amp::initialize(model, *optimizer, {.opt_level = amp::OptLevel::kO1, .dtype = DType::kBFloat16});
   comm::DistributedDataParallel ddp(model, world);
 
-  // Three symbols a strip, each four elements long: [strips, elements, symbols] with noise. Each rank has strips of its
-  // own.
+  // Three symbols a strip, each four elements long: [strips, elements, symbols] with noise; other strips on each rank.
   const std::uint64_t first = static_cast<std::uint64_t>(world.rank()) * kStrips;
   const Tensor drawn = ops::uniform({kStrips, 3}, {.seed = 2, .step = first}, {.high = kSymbols});
   const Tensor symbols = ops::minimum(drawn.to(DType::kInt64), ops::full({}, kSymbols - 1, {DType::kInt64}));
