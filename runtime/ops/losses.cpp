@@ -16,6 +16,7 @@
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/operators.h"
 #include "runtime/ops/pair_loss.h"
+#include "runtime/ops/probability_targets.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
@@ -122,6 +123,7 @@ struct CrossEntropy {
 }  // namespace
 
 Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptions& options) {
+  if (targets.defined() && is_floating(targets.dtype())) return cross_entropy_of_probabilities(input, targets, options);
   // The kernel reads 16-bit logits exactly and computes in float32: a cast to that would be a copy for nothing.
   const bool kernel_widens = amp::dtype_for(amp::Op::kCrossEntropy, input) == DType::kFloat32;
   const Tensor logits = kernel_widens ? input : amp::autocast(amp::Op::kCrossEntropy, input);

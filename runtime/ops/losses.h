@@ -25,6 +25,10 @@ struct LossOptions {
 /// exactly and computed in float32, as autocast's float32 policy asks, without a copy. A target t of weight w[t] v adds
 /// v (-(1 - s) w[t] log p[t] - s / classes sum_c w[c] log p[c]), s = label_smoothing, as PyTorch's does. A target
 /// outside [0, classes) throws UsageError on the CPU and makes the loss NaN on a GPU. Weights have no gradient.
+///
+/// Targets may also be probabilities of the classes, floating [..., classes], which have a gradient, too. Each adds
+/// -sum_c w[c] ((1 - s) t[c] + s / classes) log p[c]. The mean divides by the number of samples, or by the sum of their
+/// weights, whatever the weights of classes are, as PyTorch's does. ignore_index is then a UsageError.
 [[nodiscard]] Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const LossOptions& options = {});
 /// Mean of (x - target)^2 over all elements; x [N, ...] and target of the same shape -> float32 scalar. `divisor`
 /// counts samples: the sum is divided by divisor times the elements of a sample. With a sample_weight [N], which has no

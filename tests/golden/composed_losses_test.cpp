@@ -95,13 +95,15 @@ TEST_P(GoldenLosses, EntropiesArePyTorchs) {
   expect_pytorchs("nll", [&](const Tensors& in, const json& c) {
     return ops::nll(in[0], in[1], {reduction(c), tensor_option(c, "weight"), ignore_index(c)});
   });
-  expect_pytorchs("cross_entropy", [&](const Tensors& in, const json& c) {
-    return ops::cross_entropy(in[0], in[1],
-                              {.label_smoothing = option(c, "label_smoothing", 0),
-                               .divisor = c["reduction"] == "sum" ? 1.0 : 0.0,
-                               .weight = tensor_option(c, "weight"),
-                               .ignore_index = ignore_index(c)});
-  });
+  for (const char* const name : {"cross_entropy", "cross_entropy_of_probabilities"}) {
+    expect_pytorchs(name, [&](const Tensors& in, const json& c) {
+      return ops::cross_entropy(in[0], in[1],
+                                {.label_smoothing = option(c, "label_smoothing", 0),
+                                 .divisor = c["reduction"] == "sum" ? 1.0 : 0.0,
+                                 .weight = tensor_option(c, "weight"),
+                                 .ignore_index = ignore_index(c)});
+    });
+  }
   expect_pytorchs("ctc", [&](const Tensors& in, const json& c) {
     return ops::ctc(ops::log_softmax(in[0]), in[1], in[2], in[3],
                     {reduction(c), 0, c["options"].contains("zero_infinity")});

@@ -104,6 +104,13 @@ def cases():
         result["ctc"][reduction] = case(
             lambda x, *rest, **of: F.ctc_loss(x.log_softmax(-1).transpose(0, 1), *rest, **of), (leaf(4, 6, 5),),
             (labels, lengths, counted), reduction=reduction, twice=False, zero_infinity=True)
+    result["cross_entropy_of_probabilities"] = {}
+    for reduction in ("mean", "sum"):
+        of = {"reduction": reduction, "label_smoothing": 0.1}
+        inputs = lambda: (leaf(3, 5), probabilities(3, 5))
+        result["cross_entropy_of_probabilities"][reduction] = case(F.cross_entropy, inputs(), **of)
+        result["cross_entropy_of_probabilities"][reduction + "_weights"] = case(F.cross_entropy, inputs(), weight=weights,
+                                                                                **of)
     # Saturated probabilities: logarithms are cut off at -100.
     p = torch.tensor([0.0, 1.0, 0.0, 1.0], requires_grad=True)
     t = torch.tensor([0.0, 1.0, 1.0, 0.0])
