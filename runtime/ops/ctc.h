@@ -8,7 +8,9 @@
 
 namespace lockstep::ops {
 
-struct CtcOptions : LossReduction {
+struct CtcOptions {
+  Reduction reduction = Reduction::kMean;
+  double divisor = 0;          ///< as LossReduction's
   std::int64_t blank = 0;      ///< the class that stands for no label
   bool zero_infinity = false;  ///< an input too short for its labels adds 0 to the loss, and has a gradient of 0
 };

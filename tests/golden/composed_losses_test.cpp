@@ -106,7 +106,7 @@ TEST_P(GoldenLosses, EntropiesArePyTorchs) {
   }
   expect_pytorchs("ctc", [&](const Tensors& in, const json& c) {
     return ops::ctc(ops::log_softmax(in[0]), in[1], in[2], in[3],
-                    {reduction(c), 0, c["options"].contains("zero_infinity")});
+                    {.reduction = reduction(c).reduction, .zero_infinity = c["options"].contains("zero_infinity")});
   });
   expect_pytorchs("poisson_nll", [&](const Tensors& in, const json& c) {
     return ops::poisson_nll(in[0], in[1],

@@ -51,7 +51,7 @@ TEST(Ctc, IsTheSumOverAllPaths) {
       std::vector<std::int64_t> padded = word;
       padded.resize(4, 99);
       const Tensor loss = ctc(log_probs, integers(padded, {1, 4}), integers({steps}, {1}),
-                              integers({static_cast<std::int64_t>(word.size())}, {1}), {Reduction::kSum});
+                              integers({static_cast<std::int64_t>(word.size())}, {1}), {.reduction = Reduction::kSum});
       const double expected = -std::log(probability_of(values_of(log_probs), steps, 3, word));
       if (std::isinf(expected)) {
         EXPECT_EQ(loss.item(), expected);
@@ -78,7 +78,7 @@ TEST(Ctc, HasTheGradientByTheLogProbabilities) {
   const Batch batch;
   const Tensor x = kernels::testing::random_tensor({3, 6, 4}, DType::kFloat64, 1, -3, 0);
   for (const Reduction reduction : {Reduction::kMean, Reduction::kSum, Reduction::kNone}) {
-    autograd::gradcheck([&](const auto& in) { return std::vector{batch.loss(in[0], {reduction})}; }, {x});
+    autograd::gradcheck([&](const auto& in) { return std::vector{batch.loss(in[0], {.reduction = reduction})}; }, {x});
   }
 }
 
@@ -109,23 +109,23 @@ TYPED_TEST(CtcTest, OfAnInputTooShortIsInfiniteOrNothing) {
   // Two equal labels need a blank between them, so three elements.
   const Tensor targets = integers({1, 1, 1, 1}, {2, 2}).to(this->kDevice),
                inputs = integers({2, 3}, {2}).to(this->kDevice), lengths = integers({2, 2}, {2}).to(this->kDevice);
-  const std::vector<double> losses = values_of(ctc(x, targets, inputs, lengths, {Reduction::kNone}));
+  const std::vector<double> losses = values_of(ctc(x, targets, inputs, lengths, {.reduction = Reduction::kNone}));
   EXPECT_EQ(losses[0], std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isfinite(losses[1]));
   x.set_requires_grad(true);
-  const Tensor loss = ctc(x, targets, inputs, lengths, {{Reduction::kSum}, 0, true});
+  const Tensor loss = ctc(x, targets, inputs, lengths, {.reduction = Reduction::kSum, .zero_infinity = true});
   EXPECT_FLOAT_EQ(static_cast<float>(loss.item()), static_cast<float>(losses[1]));
   const std::vector<double> gradient = values_of(autograd::grad(loss, {x})[0]);
   EXPECT_THAT(std::vector(gradient.begin(), gradient.begin() + 9), Each(0));
   EXPECT_LT(gradient[9 + 1], 0);
-  const Tensor infinite = ctc(x, targets, inputs, lengths, {Reduction::kSum});
+  const Tensor infinite = ctc(x, targets, inputs, lengths, {.reduction = Reduction::kSum});
   EXPECT_TRUE(std::isnan(values_of(autograd::grad(infinite, {x})[0])[1]));
 }
 
 TEST(Ctc, OfNoElementsIsCertainOfNoLabels) {
   const Tensor x = Tensor::zeros({2, 1, 2}, DType::kFloat32);
   const Tensor losses =
-      ctc(x, integers({1, 1}, {2, 1}), integers({0, 0}, {2}), integers({0, 1}, {2}), {Reduction::kNone});
+      ctc(x, integers({1, 1}, {2, 1}), integers({0, 0}, {2}), integers({0, 1}, {2}), {.reduction = Reduction::kNone});
   EXPECT_THAT(values_of(losses), ::testing::ElementsAre(0, std::numeric_limits<double>::infinity()));
   EXPECT_EQ(ctc(x.rows(0, 0), integers({}, {0, 1}), integers({}, {0}), integers({}, {0})).item(), 0);
 }
@@ -133,9 +133,9 @@ TEST(Ctc, OfNoElementsIsCertainOfNoLabels) {
 TEST(Ctc, DividesAsItIsTold) {
   const Batch batch;
   const Tensor x = log_softmax(kernels::testing::random_tensor({3, 6, 4}, DType::kFloat64, 1));
-  const std::vector<double> each = values_of(batch.loss(x, {Reduction::kNone}));
+  const std::vector<double> each = values_of(batch.loss(x, {.reduction = Reduction::kNone}));
   EXPECT_NEAR(batch.loss(x).item(), (each[0] / 3 + each[1] + each[2]) / 3, 1e-12);
-  EXPECT_NEAR(batch.loss(x, {{Reduction::kMean, 6}}).item(), (each[0] / 3 + each[1] + each[2]) / 6, 1e-12);
+  EXPECT_NEAR(batch.loss(x, {.divisor = 6}).item(), (each[0] / 3 + each[1] + each[2]) / 6, 1e-12);
 }
 
 TEST(Ctc, KeepsItsDigitsOverLongInputs) {
@@ -164,7 +164,7 @@ TEST(Ctc, RefusesWhatCannotBeMeant) {
                            std::int64_t blank) -> std::string {
     try {
       static_cast<void>(
-          ctc(x, integers({1, label}, {1, 2}), integers({input}, {1}), integers({count}, {1}), {{}, blank}));
+          ctc(x, integers({1, label}, {1, 2}), integers({input}, {1}), integers({count}, {1}), {.blank = blank}));
     } catch (const UsageError& error) {
       return error.what();
     }
