@@ -77,6 +77,7 @@ struct Batch {
 TEST(Ctc, HasTheGradientByTheLogProbabilities) {
   const Batch batch;
   const Tensor x = kernels::testing::random_tensor({3, 6, 4}, DType::kFloat64, 1, -3, 0);
+  x.set_requires_grad(true);
   for (const Reduction reduction : {Reduction::kMean, Reduction::kSum, Reduction::kNone}) {
     autograd::gradcheck([&](const auto& in) { return std::vector{batch.loss(in[0], {.reduction = reduction})}; }, {x});
   }
