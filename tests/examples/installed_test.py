@@ -32,7 +32,7 @@ class Installed(unittest.TestCase):
         text = (DOC / "docs/README.md").read_text()
         self.assertIn("To build, test and write code: CONTRIBUTING.md.", text)
         self.assertIn("[cpp.md](cpp.md)", text)
-        self.assertIn("(train-your-own-data.md#weights-of-another-model)", (DOC / "docs/command-line.md").read_text())
+        self.assertIn("(train-your-own-data.md#the-mean-of-the-weights)", (DOC / "docs/command-line.md").read_text())
 
     def test_a_ready_job_trains_by_the_path_of_the_pages(self):
         with tempfile.TemporaryDirectory() as folder:
