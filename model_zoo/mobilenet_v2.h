@@ -14,7 +14,7 @@
 namespace lockstep::model_zoo {
 
 struct MobilenetV2Options {
-  double width = 1;                  ///< times the paper's channels, rounded to a multiple of 8
+  double width = 1;                  ///< > 0, <= 64: times the paper's channels, rounded to a multiple of 8
   double dropout = 0.2;              ///< before the classifier; in [0, 1)
   bool small_images = false;         ///< the first two convolutions of stride 2 have stride 1: for 32x32
   double batch_norm_momentum = 0.1;  ///< of nn::BatchNormOptions
@@ -22,7 +22,7 @@ struct MobilenetV2Options {
 
   static constexpr std::string_view kKind = "mobilenet_v2";  ///< its name in a job
   static constexpr auto fields() {
-    return std::tuple(option("width", &MobilenetV2Options::width, kPositive),
+    return std::tuple(option("width", &MobilenetV2Options::width, Bound{"> 0 and <= 64", 0, true, 64, false}),
                       option("dropout", &MobilenetV2Options::dropout, kFraction),
                       option("small_images", &MobilenetV2Options::small_images),
                       option("batch_norm_momentum", &MobilenetV2Options::batch_norm_momentum, kZeroToOne),

@@ -47,6 +47,7 @@ enum class CastPolicy : std::uint8_t {
   X(kScaledDotProductAttention, "scaled_dot_product_attention", kLowerPrecision)        \
   /* Losses made of operations. */                                                      \
   X(kNll, "nll", kFloat32)                                                              \
+  X(kCtc, "ctc", kFloat32)                                                              \
   X(kBinaryCrossEntropyWithLogits, "binary_cross_entropy_with_logits", kFloat32)        \
   X(kKlDiv, "kl_div", kFloat32)                                                         \
   X(kL1, "l1", kFloat32)                                                                \
@@ -135,7 +136,6 @@ enum class CastPolicy : std::uint8_t {
   X(kIndexSelect, "index_select", kNone)                                                \
   X(kGather, "gather", kNone)                                                           \
   X(kScatterAdd, "scatter_add", kPromote)                                               \
-  X(kCtc, "ctc", kFloat32)                                                              \
   X(kIndexPut, "index_put", kPromote)                                                   \
   X(kSort, "sort", kNone)                                                               \
   X(kTopk, "topk", kNone)                                                               \

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows the steps of a GradScaler's optimizers: the scale backs off, grows or stays, and too many skips end a
-// run.
+// GradScaler::update(): the scale backs off, grows or stays. Too many skipped steps in a row are an error.
 #include <string>
 
 #include "amp/grad_scaler/grad_scaler.h"

@@ -65,16 +65,17 @@ nlohmann::ordered_json json_of(const LrRangeTest& test, const job::Job& job) {
 /// high, within what it is up to its lowest value: behind that it may be of any size.
 std::string table_of(const LrRangeTest& test) {
   const std::vector<LrRangeTest::Point>& points = test.points();
-  const double low = test.lowest_loss().smoothed;
+  const LrRangeTest::Point &lowest = test.lowest_loss(), &steepest = test.steepest();
+  const double low = lowest.smoothed;
   double high = low;
   for (const LrRangeTest::Point& point : points) {
-    if (point.rate <= test.lowest_loss().rate) high = std::max(high, point.smoothed);
+    if (point.rate <= lowest.rate) high = std::max(high, point.smoothed);
   }
   const std::size_t every = (points.size() + kMostRows - 1) / kMostRows;
   std::string text = fmt::format("{:<10} {:>10} {:>10}\n", "rate", "loss", "smoothed");
   for (std::size_t i = 0; i < points.size(); ++i) {
     const LrRangeTest::Point& point = points[i];
-    const bool is_steepest = &point == &test.steepest(), is_lowest = &point == &test.lowest_loss();
+    const bool is_steepest = &point == &steepest, is_lowest = &point == &lowest;
     if (i % every != 0 && i + 1 != points.size() && !is_steepest && !is_lowest) continue;
     const double share = std::clamp((point.smoothed - low) / (high - low), 0.0, 1.0);
     const auto length = static_cast<std::size_t>(std::lround(1 + (kBarWidth - 1) * share));
@@ -84,7 +85,7 @@ std::string table_of(const LrRangeTest& test) {
   return text;
 }
 
-/// What a person should know of the suggestion; a line, or nothing.
+/// A line that says so where the loss still falls at the last rate; otherwise empty.
 std::string remark_on(const LrRangeTest& test) {
   const bool still_falls = &test.lowest_loss() == &test.points().back() && test.end() == LrRangeTest::End::kAllSteps;
   return still_falls ? "note        the loss still falls at the last rate: --to may be higher\n" : "";

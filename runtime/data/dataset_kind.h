@@ -82,8 +82,8 @@ struct DatasetKind {
   using Options = OptionsOfKind;
 
   // static DatasetPtr open(const Options& options);
-  // Of a kind that `lockstep init` finds by how its files' names end, also before .gz; for other kinds a function of
-  // runtime/init/find_kinds.h looks, if any does. Its options have `files`.
+  // `lockstep init` finds a kind with these three by the endings of its files' names, .gz left out. Its options have
+  // `files`. Other kinds are found by functions of runtime/init/find_kinds.h.
   // static constexpr std::array<std::string_view, N> kEndings{".csv"};
   // static constexpr std::string_view kFound = "a table";                      what init calls them
   // static Options found(const std::vector<std::string>& files);               what a job says of these files

@@ -72,7 +72,7 @@ Recipe convnet(const FoundData&, const data::Description& data, std::string_view
       .epochs = 20};
 }
 
-/// Of a convolutional network, which a job calls by `model`.
+/// The recipe of a convolutional network, whose name in a job is `model`.
 Recipe of_images(const FoundData& found, const data::Description& data, std::string model) {
   const bool large = is_image(data.sample_shape) && std::min(data.sample_shape[0], data.sample_shape[1]) >= 64;
   const bool photographs = are_photographs(found);

@@ -40,7 +40,7 @@ struct PairLossFunction {
 /// The member of a pair by which a loss is differentiated.
 enum class PairSide : std::uint8_t { kX, kTarget };
 
-/// What a connectionist temporal classification is told beside log_probs [N, T, C].
+/// The targets of a connectionist temporal classification of log_probs [N, T, C].
 struct CtcTargets {
   Tensor labels = {};          ///< [N, S] int64; those behind a sample's target length are not read
   Tensor input_lengths = {};   ///< [N] int64, in [0, T]
@@ -71,8 +71,9 @@ struct Losses {
   void (*pair_loss_backward)(const PairLossFunction& function, const Tensor& x, const Tensor& target, PairSide side,
                              double weight, const Tensor& dloss, const Tensor& gradient);
   /// losses [N] (log_probs' dtype) = -log of the probability that a sample's elements spell its labels; infinite where
-  /// they are too few. log_probs [N, T, C] are float32 or float64. alpha [N, T, 2 S + 1] float64 is kept for the
-  /// backward pass. Lengths, labels and a blank that do not fit throw UsageError; on a GPU they make the loss NaN.
+  /// they are too few. log_probs [N, T, C] are float32, or float64 on the CPU. alpha [N, T, 2 S + 1] float64 is kept
+  /// for the backward pass. Lengths, labels and a blank that do not fit throw UsageError; on a GPU they make the loss
+  /// NaN.
   void (*ctc)(const Tensor& log_probs, const CtcTargets& targets, const Tensor& losses, const Tensor& alpha);
   /// dlog_probs [N, T, C] = -dlosses[n] * the probability, given that the labels are spelt, of being at a state that
   /// emits the class. 0 behind a sample's elements and where dlosses[n] is 0; NaN for the labels of an infinite loss.

@@ -13,7 +13,7 @@ namespace lockstep::ops {
 
 namespace {
 
-/// Of a dtype in which nothing is computed.
+/// For integers and bool, which the kernel of floating dtypes refuses.
 void expand_elements(const Tensor& x, const Tensor& y) {
   if (kernels::broadcast_shape("expand", x.shape(), y.shape()) != y.shape()) {
     throw ShapeError("expand of " + describe(x) + " to " + y.shape().str());

@@ -19,12 +19,14 @@ struct CtcOptions {
 /// spell its labels, when repeated classes are one and blanks are left out. log_probs [N, T, C], as recurrent networks
 /// and log_softmax give them (PyTorch's are [T, N, C]); targets int64 [N, S]; lengths int64 [N], of which the elements
 /// and labels behind them count for nothing. The mean divides each loss by its number of labels, at least 1, and their
-/// sum by the number of samples. In float32, or float64 where log_probs are.
+/// sum by the number of samples. In float32, or on the
+/// CPU in float64 where log_probs are.
 ///
 /// The gradient is that by the log-probabilities themselves. PyTorch's is that by what log_softmax takes; behind a
 /// log_softmax both lead to one gradient. It is NaN where a loss is infinite, unless zero_infinity, and cannot be
-/// differentiated again. Throws ShapeError for shapes that do not fit and, on the CPU, UsageError for a length beyond T
-/// or S, for a label outside [0, C) and for one that is the blank; on a GPU these make the loss NaN.
+/// differentiated again. An infinite loss makes NaN for its labels and the blank alone, PyTorch's for every class.
+/// Throws ShapeError for shapes that do not fit and, on the CPU, UsageError for a length beyond T or S, for a label
+/// outside [0, C) and for one that is the blank; on a GPU these make the loss NaN.
 [[nodiscard]] Tensor ctc(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                          const Tensor& target_lengths, const CtcOptions& options = {});
 

@@ -23,7 +23,7 @@ namespace lockstep::ops {
 
 namespace {
 
-/// Elements along one dimension that points are made of: their places, which are whole numbers, and weights; both [P].
+/// The elements along one dimension that points are made of: their places, which are whole numbers, and weights; [P].
 struct Tap {
   Tensor place;
   Tensor weight;
@@ -86,10 +86,16 @@ std::vector<Tap> taps_of(const Tensor& coordinate, std::int64_t n, const GridOpt
   return taps;
 }
 
+/// The tap with int64 places, all within n elements: one outside has the weight 0. NaN stays NaN.
+Tap within(const Tap& tap, std::int64_t n) {
+  const Tensor there = mul(ge(tap.place, 0), lt(tap.place, static_cast<double>(n)));
+  return {where(there, tap.place, 0).to(DType::kInt64), mul(tap.weight, there.to(tap.weight.dtype()))};
+}
+
 /// The sum over the elements that each point is made of: [P, C].
 class Sampler {
  public:
-  /// rows [N * spatial, C]; taps[d]: those of spatial dimension d.
+  /// rows [N * spatial, C]; taps[d]: those of spatial dimension d, within().
   Sampler(const Tensor& rows, const Shape& extents, std::vector<std::vector<Tap>> taps)
       : rows_(rows), extents_(extents), taps_(std::move(taps)) {}
 
@@ -102,11 +108,7 @@ class Sampler {
     }
     const auto n = static_cast<double>(extents_[d]);
     for (const Tap& tap : taps_[static_cast<std::size_t>(d)]) {
-      // A place outside has the weight 0; NaN stays NaN.
-      const Tensor there = mul(ge(tap.place, 0), lt(tap.place, n));
-      const Tensor factor = mul(tap.weight, there.to(tap.weight.dtype()));
-      const Tensor place = where(there, tap.place, 0).to(DType::kInt64);
-      add_up(d + 1, add(mul(row, n), place), weight.defined() ? mul(weight, factor) : factor);
+      add_up(d + 1, add(mul(row, n), tap.place), weight.defined() ? mul(weight, tap.weight) : tap.weight);
     }
   }
   const Tensor& sum() const { return sum_; }
@@ -162,6 +164,7 @@ Tensor grid_sample(const Tensor& input, const Tensor& input_grid, const GridOpti
     const Tensor in_elements =
         options.align_corners ? mul(add(at, 1), (extent - 1) / 2) : mul(sub(mul(add(at, 1), extent), 1), 0.5);
     taps.push_back(taps_of(in_elements, n, options));
+    for (Tap& tap : taps.back()) tap = within(tap, n);
     extents.push_back(n);
   }
   const Tensor rows = reshape(autograd::cast(x, wide), {samples * Shape(extents).numel(), channels});

@@ -13,7 +13,7 @@ enum class GridMode : std::uint8_t {
   kNearest,  ///< the nearest one; of two, the one at the even place
   kCubic,    ///< PyTorch's "bicubic", of images: the convolution with a = -0.75
 };
-/// What lies beyond the borders.
+/// The elements that are taken beyond the borders.
 enum class GridPadding : std::uint8_t {
   kZeros,
   kBorder,      ///< the outermost element

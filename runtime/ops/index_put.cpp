@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/ops/index_put.h"
-
+// ops::index_put of indexing.h.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <vector>
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
@@ -86,8 +86,10 @@ Tensor put_rows(const Tensor& x, const Tensor& values, const Tensor& rows) {
       y, name_of(amp::Op::kIndexPut), {x, values},
       {.recorded = [rows = SavedTensor(rows), m, n, rest](const Tensor& dy, const BackwardContext& context) {
         const Tensor& at = context.saved(rows);
-        return std::vector<Tensor>{put_rows(dy, new_zeros(dy, {m, rest}), at),
-                                   mul(index_select(dy, 0, at), kept(at, n, dy.dtype()))};
+        std::vector<Tensor> gradients(2);
+        if (context.needs(0)) gradients[0] = put_rows(dy, new_zeros(dy, {m, rest}), at);
+        if (context.needs(1)) gradients[1] = mul(index_select(dy, 0, at), kept(at, n, dy.dtype()));
+        return gradients;
       }});
   return y;
 }

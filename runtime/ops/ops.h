@@ -18,7 +18,6 @@
 #include "runtime/ops/grid_sample.h"
 #include "runtime/ops/heads.h"
 #include "runtime/ops/index.h"
-#include "runtime/ops/index_put.h"
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/linear.h"
 #include "runtime/ops/losses.h"

@@ -59,9 +59,9 @@ void LrRangeTest::add(double loss) {
   weight_ = options_.smoothing * weight_ + (1 - options_.smoothing);
   const double smoothed = mean_ / weight_;
   points_.push_back({at, loss, smoothed});
-  const double best = std::ranges::min(points_, {}, &Point::smoothed).smoothed;
+  lowest_ = std::min(lowest_, smoothed);
   // Written so that it holds for losses below 0, too.
-  if (smoothed - best > (options_.stop_factor - 1) * std::abs(best)) {
+  if (smoothed - lowest_ > (options_.stop_factor - 1) * std::abs(lowest_)) {
     end_ = End::kGrown;
   } else if (std::ssize(points_) == options_.steps) {
     end_ = End::kAllSteps;

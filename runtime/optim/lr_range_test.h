@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -93,7 +94,8 @@ class LrRangeTest {
   LrRangeTestOptions options_;
   std::vector<Point> points_;
   double mean_ = 0;
-  double weight_ = 0;  ///< of the losses in mean_; the rest is 0's
+  double weight_ = 0;                                        ///< of the losses in mean_; the rest is 0's
+  double lowest_ = std::numeric_limits<double>::infinity();  ///< of the smoothed losses
   std::optional<End> end_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an Optimizer steps and keeps: parameters, arenas, state, learning rates. Its step: optimizer_step.cpp.
+// The state of an Optimizer: parameters, arenas, states of elements, learning rates. optimizer_step.cpp has its step.
 #include "runtime/optim/optimizer.h"
 
 #include <fmt/format.h>

@@ -50,7 +50,7 @@ double reduced_rate(const ReduceOnPlateauSchedule& options, double lr, std::int6
 /// Which of two values of a metric is the better one.
 enum class Better { kLower, kHigher };
 
-/// What a plateau rule knows of the values so far: save it beside a checkpoint.
+/// The state of a ReduceOnPlateau: save it beside a checkpoint.
 struct PlateauState {
   double best;                       ///< inf, or -inf where higher is better, before the first value
   std::int64_t bad_evaluations = 0;  ///< in a row that were not better

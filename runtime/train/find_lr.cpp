@@ -16,7 +16,7 @@ namespace lockstep::train {
 
 namespace {
 
-/// What of a job the test trains.
+/// The job without its faults and its evaluation data.
 job::Job trained_part(job::Job job) {
   job.clear_fault();
   job.mutable_data()->clear_eval();

@@ -99,7 +99,8 @@ TEST(MobilenetV2, AddsABlocksInputAndEndsItsLayersAt6) {
 
 TEST(MobilenetV2, RefusesOptionsWithoutAMeaning) {
   EXPECT_THAT([] { mobilenet({.width = 0}); },
-              ThrowsMessage<FieldError>(HasSubstr("model.mobilenet_v2.width: must be > 0, is 0")));
+              ThrowsMessage<FieldError>(HasSubstr("model.mobilenet_v2.width: must be > 0 and <= 64, is 0")));
+  EXPECT_THROW(mobilenet({.width = 1e300}), FieldError);
   EXPECT_THAT([] { mobilenet({.dropout = 1}); }, ThrowsMessage<FieldError>(HasSubstr("model.mobilenet_v2.dropout")));
 }
 

@@ -7,7 +7,6 @@
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
-#include "runtime/kernels/cpu/order.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/structure_checks.h"
@@ -15,6 +14,9 @@
 #include "runtime/kernels/reference/families.h"
 
 namespace lockstep::kernels::cpu {
+
+// order.cpp
+void order(const Tensor& x, bool descending, const Tensor& indices);
 
 namespace {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cpu/order.h"
-
 #include <algorithm>
 #include <compare>
 #include <cstdint>
@@ -25,7 +23,7 @@ struct Packed {
   auto operator<=>(const Packed&) const = default;
 };
 
-/// The same of elements of 8 bytes, and of lines too long for Packed.
+/// An element's key and place where 64 bits do not hold both: elements of 8 bytes, lines of 2^32 elements and more.
 struct Pair {
   std::uint64_t key;
   std::int64_t where;
@@ -38,7 +36,7 @@ struct Pair {
 /// The k first of n entries at the front of the buffer, in order; `entry(at)` makes them, in the order of their places.
 template <class Entry, class F>
 void sort_first(Entry* buffer, std::int64_t n, std::int64_t k, F entry) {
-  // Of many elements few are among the first ones: a heap of these is seldom written to.
+  // A heap of the k first elements so far. With a small k, few of the others enter it.
   if (k < n / 16) {
     for (std::int64_t at = 0; at < k; ++at) buffer[at] = entry(at);
     std::make_heap(buffer, buffer + k);
@@ -74,6 +72,7 @@ void order_lines(const checks::Middle& x, const T* values, bool descending, std:
 
 }  // namespace
 
+/// Indexing::order
 void order(const Tensor& x, bool descending, const Tensor& indices) {
   const checks::Middle extents = checks::order(x, indices);
   if (indices.numel() == 0) return;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cuda/ctc.h"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/launch.cuh"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/functors/ctc.h"
 #include "runtime/kernels/geometry/operand_checks.h"
+#include "runtime/kernels/losses.h"
 
 // A block a sample, a thread a state. Elements come one after the other, with a barrier between them.
 
@@ -31,15 +32,18 @@ struct Problem {
 
   __device__ std::int64_t most_states() const { return 2 * most_labels + 1; }
   __device__ CtcStates states(std::int64_t n) const { return {labels + n * most_labels, target_lengths[n], blank}; }
+  /// Whether the sample's lengths and labels are what checks::ctc_in_range() takes.
   __device__ bool fits(std::int64_t n) const {
-    return input_lengths[n] >= 0 && input_lengths[n] <= steps && target_lengths[n] >= 0 &&
-           target_lengths[n] <= most_labels;
+    const std::int64_t count = target_lengths[n];
+    if (input_lengths[n] < 0 || input_lengths[n] > steps || count < 0 || count > most_labels) return false;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t label = labels[n * most_labels + i];
+      if (label < 0 || label >= classes || label == blank) return false;
+    }
+    return true;
   }
-  /// NaN for a class that is none and for a blank among the labels.
   __device__ double emission(const CtcStates& states, std::int64_t n, std::int64_t t, std::int64_t s) const {
-    const std::int64_t emitted = states.emits(s);
-    const bool there = emitted >= 0 && emitted < classes && (s % 2 == 0 || emitted != blank);
-    return there ? log_probs[(n * steps + t) * classes + emitted] : static_cast<double>(NAN);
+    return log_probs[(n * steps + t) * classes + states.emits(s)];
   }
 };
 
@@ -106,10 +110,9 @@ __global__ void __launch_bounds__(kThreads)
       }
       __syncthreads();
       for (std::int64_t s = threadIdx.x; s < states.count(); s += blockDim.x) {
-        const std::int64_t emitted = states.emits(s);
         double sum = 0;
-        if (emitted < 0 || emitted >= row || !sum_of_class(states, shares, s, &sum)) continue;
-        of_sample[t * row + emitted] = static_cast<float>(-dloss * sum);
+        if (!sum_of_class(states, shares, s, &sum)) continue;
+        of_sample[t * row + states.emits(s)] = static_cast<float>(-dloss * sum);
       }
       __syncthreads();
       double* const last = here;

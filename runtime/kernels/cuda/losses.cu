@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cuda/block_sum.cuh"
-#include "runtime/kernels/cuda/ctc.h"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/last_block.cuh"
 #include "runtime/kernels/cuda/rows.cuh"
@@ -9,6 +8,10 @@
 #include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
+
+// ctc.cu
+Function<decltype(Losses::ctc)> ctc;
+Function<decltype(Losses::ctc_backward)> ctc_backward;
 
 namespace {
 

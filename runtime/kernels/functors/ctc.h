@@ -34,19 +34,20 @@ struct CtcStates {
     return s % 2 == 1 && s >= 3 && labels[s / 2] != labels[s / 2 - 1];
   }
 
-  /// The logarithm of the probability of all paths that are in state s after an element, emission left out; `before`:
-  /// those after the element before, emissions included. Null: there is no element before.
+  /// The logarithm of the probability of all paths that are in state s at an element, its emission left out; `before`:
+  /// those of the element before it, emissions included. Null: it is the first element.
   LOCKSTEP_HOST_DEVICE double reached(const double* before, std::int64_t s) const {
     if (before == nullptr) return s < 2 ? 0 : -INFINITY;
     return log_add(before[s], s >= 1 ? before[s - 1] : -INFINITY, skips_to(s) ? before[s - 2] : -INFINITY);
   }
-  /// The same of the paths from state s to the end; `after`: those of the next element, its emissions included.
+  /// The logarithm of the probability of all paths from state s to the end, its own emission left out; `after`: those
+  /// of the element behind it, emissions included. Null: it is the last element.
   LOCKSTEP_HOST_DEVICE double left(const double* after, std::int64_t s) const {
     if (after == nullptr) return s >= count() - 2 ? 0 : -INFINITY;
     return log_add(after[s], s + 1 < count() ? after[s + 1] : -INFINITY,
                    s + 2 < count() && skips_to(s + 2) ? after[s + 2] : -INFINITY);
   }
-  /// The loss, given the paths after the last element.
+  /// The loss, given the paths of the last element, emissions included.
   LOCKSTEP_HOST_DEVICE double loss(const double* last) const {
     return -log_add(last[count() - 1], count() > 1 ? last[count() - 2] : -INFINITY, -INFINITY);
   }

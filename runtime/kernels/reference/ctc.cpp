@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/reference/ctc.h"
+#include "runtime/kernels/functors/ctc.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "runtime/kernels/functors/ctc.h"
 #include "runtime/kernels/functors/visit_dtype.h"
 #include "runtime/kernels/geometry/operand_checks.h"
+#include "runtime/kernels/losses.h"
 
 namespace lockstep::kernels::reference {
 
@@ -78,6 +78,7 @@ void gradients_of(const Tensor& log_probs, const CtcTargets& targets, const doub
 
 }  // namespace
 
+/// Losses::ctc
 void ctc(const Tensor& log_probs, const CtcTargets& targets, const Tensor& losses, const Tensor& alpha) {
   checks::ctc(log_probs, targets, losses, alpha);
   checks::ctc_in_range(log_probs, targets);
@@ -86,6 +87,7 @@ void ctc(const Tensor& log_probs, const CtcTargets& targets, const Tensor& losse
   });
 }
 
+/// Losses::ctc_backward
 void ctc_backward(const Tensor& log_probs, const CtcTargets& targets, const Tensor& alpha, const Tensor& dlosses,
                   const Tensor& dlog_probs) {
   checks::ctc_backward(log_probs, targets, alpha, dlosses, dlog_probs);

@@ -4,12 +4,16 @@
 
 #include "runtime/kernels/functors/pair_loss.h"
 #include "runtime/kernels/geometry/operand_checks.h"
-#include "runtime/kernels/reference/ctc.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/softmax.h"
 #include "runtime/kernels/reference/values.h"
 
 namespace lockstep::kernels::reference {
+
+// ctc.cpp
+void ctc(const Tensor& log_probs, const CtcTargets& targets, const Tensor& losses, const Tensor& alpha);
+void ctc_backward(const Tensor& log_probs, const CtcTargets& targets, const Tensor& alpha, const Tensor& dlosses,
+                  const Tensor& dlog_probs);
 
 namespace {
 

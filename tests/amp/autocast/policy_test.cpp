@@ -42,6 +42,7 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kScaledDotProductAttention, CastPolicy::kLowerPrecision},
     // Losses made of operations.
     {Op::kNll, CastPolicy::kFloat32},
+    {Op::kCtc, CastPolicy::kFloat32},
     {Op::kBinaryCrossEntropyWithLogits, CastPolicy::kFloat32},
     {Op::kKlDiv, CastPolicy::kFloat32},
     {Op::kL1, CastPolicy::kFloat32},
@@ -130,7 +131,6 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kIndexSelect, CastPolicy::kNone},
     {Op::kGather, CastPolicy::kNone},
     {Op::kScatterAdd, CastPolicy::kPromote},
-    {Op::kCtc, CastPolicy::kFloat32},
     {Op::kIndexPut, CastPolicy::kPromote},
     {Op::kSort, CastPolicy::kNone},
     {Op::kTopk, CastPolicy::kNone},

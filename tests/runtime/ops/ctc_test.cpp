@@ -8,6 +8,7 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/gradcheck.h"
+#include "runtime/kernels/backend_choice.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 #include "tests/runtime/ops/operation_fixture.h"
 
@@ -121,6 +122,27 @@ TYPED_TEST(CtcTest, OfAnInputTooShortIsInfiniteOrNothing) {
   EXPECT_LT(gradient[9 + 1], 0);
   const Tensor infinite = ctc(x, targets, inputs, lengths, {.reduction = Reduction::kSum});
   EXPECT_TRUE(std::isnan(values_of(autograd::grad(infinite, {x})[0])[1]));
+}
+
+TYPED_TEST(CtcTest, WrongLabelsAreRefusedOrMakeNaN) {
+  if (kernels::backend_name(this->kDevice) == "emulated") GTEST_SKIP() << "the emulated GPU runs the CPU's function";
+  // Too few elements for two labels, and none: a loss that would be infinite.
+  for (const std::int64_t elements : {1, 0}) {
+    for (const std::int64_t wrong : {99, -1, 0}) {
+      const Tensor x = log_softmax(this->random({1, 1, 3}, 1)).detach().to(this->kDevice);
+      x.set_requires_grad(true);
+      const auto loss = [&] {
+        return ctc(x, integers({wrong, 1}, {1, 2}).to(x.device()), integers({elements}, {1}).to(x.device()),
+                   integers({2}, {1}).to(x.device()), {.zero_infinity = true});
+      };
+      if (this->kDevice == kCpu) {
+        EXPECT_THROW(static_cast<void>(loss()), UsageError);
+      } else {
+        EXPECT_TRUE(std::isnan(loss().item())) << wrong << " of " << elements;
+        EXPECT_THAT(values_of(autograd::grad(loss(), {x})[0]), Each(::testing::IsNan()));
+      }
+    }
+  }
 }
 
 TEST(Ctc, OfNoElementsIsCertainOfNoLabels) {
