@@ -5,7 +5,7 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/rank.h"
-#include "launcher/commands/run_directory.h"
+#include "launcher/commands/trained_options.h"
 #include "launcher/supervisor/error_block.h"
 #include "launcher/supervisor/launch.h"
 #include "runtime/job/job.h"
@@ -20,26 +20,22 @@ namespace lockstep::launcher {
 namespace {
 
 struct EvalCommand {
-  JobOptions job;
+  TrainedOptions trained;
   LaunchOptions launch;
-  std::string checkpoint;
   std::vector<std::string> confusion;
-  bool raw_weights = false;
   bool json = false;
 };
 
 std::vector<std::string> rank_arguments(const EvalCommand& command) {
   std::vector<std::string> arguments{"eval"};
-  for (const std::string& argument : command.job.arguments()) arguments.push_back(argument);
+  for (const std::string& argument : command.trained.arguments()) arguments.push_back(argument);
   arguments.insert(arguments.end(), {"--device", command.launch.device});
-  if (!command.checkpoint.empty()) arguments.insert(arguments.end(), {"--checkpoint", command.checkpoint});
   for (const std::string& path : command.confusion) arguments.insert(arguments.end(), {"--confusion", path});
-  if (command.raw_weights) arguments.push_back("--raw-weights");
   if (command.json) arguments.push_back("--json");
   return arguments;
 }
 
-void print(const train::EvalResult& result, bool json) {
+void print(const train::EvalResult& result, const std::string& note, bool json) {
   if (json) {
     nlohmann::ordered_json object = to_json(result);
     object["checkpoint"] = result.checkpoint;
@@ -47,7 +43,7 @@ void print(const train::EvalResult& result, bool json) {
     std::fflush(stdout);
     return;
   }
-  std::printf("checkpoint  %s\n", result.checkpoint.c_str());
+  std::printf("checkpoint  %s%s\n", result.checkpoint.c_str(), note.c_str());
   if (result.of_mean) std::printf("weights     their running mean\n");
   std::printf("samples     %lld\nloss        %.6f\n", static_cast<long long>(result.samples), result.loss);
   for (const train::Metric& metric : result.metrics) {
@@ -72,22 +68,23 @@ ExitCode run(const EvalCommand& command) {
   for (const std::string& path : command.confusion) train::require_confusion_format(path);
   if (must_start_ranks(command.launch)) {
     // A wrong job is one error, not one a rank.
-    const job::Job job = job::load(command.job.job, command.job.overrides);
-    return launch(command.launch,
-                  {.arguments = [&](int) { return rank_arguments(command); }, .timeout = timeout_of(job.comm())});
+    const std::chrono::milliseconds timeout = timeout_of(command.trained.open().checked.job.comm());
+    return launch(command.launch, {.arguments = [&](int) { return rank_arguments(command); }, .timeout = timeout});
   }
-  return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
+  Trained trained;
+  const auto load = [&] {
+    trained = command.trained.open();
+    return trained.checked;
+  };
+  return run_rank(load, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     const job::Job& job = checked.job;
     train::StatusBoard::from_environment().set(world.rank(), train::RankPhase::kEval, 0);
-    const train::EvalResult result = train::evaluate(world, job,
-                                                     {.checkpoint = run_directory(command.checkpoint, job),
-                                                      .device = device,
-                                                      .confusion = !command.confusion.empty(),
-                                                      .raw_weights = command.raw_weights});
+    const train::EvalResult result = train::evaluate(
+        world, job, {.saved = trained.saved, .device = device, .confusion = !command.confusion.empty()});
     // No rank ends the others before the result is written.
     step::on_rank_zero(*world.communicator(), [&] {
       for (const std::string& path : command.confusion) train::write_confusion(path, *result.confusion);
-      print(result, command.json);
+      print(result, trained.note, command.json);
     });
     return end_of(result, world.rank());
   });
@@ -97,11 +94,9 @@ ExitCode run(const EvalCommand& command) {
 
 void add_eval(CLI::App& app, Action& chosen) {
   const auto command = std::make_shared<EvalCommand>();
-  CLI::App& eval = *app.add_subcommand("eval", "evaluate a checkpoint on a job's evaluation data");
-  command->job.add_to(eval);
+  CLI::App& eval = *app.add_subcommand("eval", "evaluate a run, or a job's checkpoint, on evaluation data");
+  command->trained.add_to(eval);
   command->launch.add_to(eval, false);
-  add_checkpoint(eval, command->checkpoint);
-  add_raw_weights(eval, command->raw_weights);
   eval.add_option("--confusion", command->confusion,
                   "write how often each class was taken for each: FILE.json, or a picture, FILE.svg")
       ->type_name("FILE")

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <spdlog/spdlog.h>
+
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/rank.h"
-#include "launcher/commands/run_directory.h"
+#include "launcher/commands/trained_options.h"
 #include "launcher/supervisor/launch.h"
 #include "runtime/job/job.h"
 #include "runtime/train/infer/generation.h"
@@ -20,25 +23,29 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct InferCommand {
-  JobOptions job;
+  TrainedOptions trained;
   LaunchOptions launch;
-  std::string checkpoint;
   std::string data = "eval";
+  std::vector<std::string> inputs;
+  bool strict = false;
   std::string out;
   bool half = false;
-  bool raw_weights = false;
   bool json = false;
   train::GenerateOptions text;  ///< with --prompt
 };
 
 std::vector<std::string> rank_arguments(const InferCommand& command) {
   std::vector<std::string> arguments{"infer"};
-  for (const std::string& argument : command.job.arguments()) arguments.push_back(argument);
-  arguments.insert(arguments.end(), {"--device", command.launch.device, "--data", command.data});
-  if (!command.checkpoint.empty()) arguments.insert(arguments.end(), {"--checkpoint", command.checkpoint});
+  for (const std::string& argument : command.trained.arguments()) arguments.push_back(argument);
+  arguments.insert(arguments.end(), {"--device", command.launch.device});
+  if (command.inputs.empty()) arguments.insert(arguments.end(), {"--data", command.data});
+  for (const std::string& path : command.inputs) arguments.insert(arguments.end(), {"--input", path});
+  if (command.text.sampling.top_k > 0) {
+    arguments.insert(arguments.end(), {"--top-k", std::to_string(command.text.sampling.top_k)});
+  }
+  if (command.strict) arguments.push_back("--strict");
   if (!command.out.empty()) arguments.insert(arguments.end(), {"--out", command.out});
   if (command.half) arguments.push_back("--half");
-  if (command.raw_weights) arguments.push_back("--raw-weights");
   if (command.json) arguments.push_back("--json");
   return arguments;
 }
@@ -59,9 +66,16 @@ void print_json(const train::InferResult& result, const std::string& out) {
     float32["samples_per_s"] = agreement.float32.samples_per_s;
   }
   if (result.of_mean) object["weights"] = "mean";
+  if (!result.failures.empty()) object["unread"] = result.failures.size();
   object["checkpoint"] = result.checkpoint;
   object["out"] = out.empty() ? Json() : Json(out);
   std::printf("%s\n", object.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+/// Of predictions that go to stdout.
+std::optional<train::TextFormat> text_format(const InferCommand& command) {
+  if (command.inputs.empty() || !command.out.empty()) return std::nullopt;
+  return command.json ? train::TextFormat::kJsonLines : train::TextFormat::kCsv;
 }
 
 void print_cost(const char* name, const train::ModelCost& cost) {
@@ -69,10 +83,12 @@ void print_cost(const char* name, const train::ModelCost& cost) {
               cost.samples_per_s);
 }
 
-void print_text(const train::InferResult& result, const std::string& out) {
-  std::printf("checkpoint  %s\nsamples     %lld\n", result.checkpoint.c_str(), static_cast<long long>(result.samples));
+void print_text(const train::InferResult& result, const std::string& note, const std::string& out) {
+  std::printf("checkpoint  %s%s\nsamples     %lld\n", result.checkpoint.c_str(), note.c_str(),
+              static_cast<long long>(result.samples));
   if (result.of_mean) std::printf("weights     their running mean\n");
   if (result.accuracy) std::printf("accuracy    %.2f %%\n", 100.0 * *result.accuracy);
+  if (!result.failures.empty()) std::printf("unread      %zu of them\n", result.failures.size());
   if (result.not_finite > 0) {
     std::printf("not finite  %lld of them\n", static_cast<long long>(result.not_finite));
   }
@@ -89,10 +105,9 @@ void print_text(const train::InferResult& result, const std::string& out) {
 
 /// Generates a text. Prints each piece as soon as it exists, or, with --json, the whole text at the end.
 ExitCode write_text(const InferCommand& command) {
-  const job::Job job = job::load(command.job.job, command.job.overrides);
+  const Trained trained = command.trained.open();
   train::GenerateOptions options = command.text;
-  options.checkpoint = run_directory(command.checkpoint, job);
-  options.raw_weights = command.raw_weights;
+  options.saved = trained.saved;
   options.device = command.launch.device_of(0);
   std::string text;
   bool begun = false;
@@ -108,7 +123,7 @@ ExitCode write_text(const InferCommand& command) {
     text += piece;
     show(piece);
   };
-  const train::GenerateResult result = train::generate(job, options, emit);
+  const train::GenerateResult result = train::generate(trained.checked.job, options, emit);
   if (command.json) {
     const Json object{{"prompt", options.prompt},
                       {"text", text},
@@ -122,6 +137,26 @@ ExitCode write_text(const InferCommand& command) {
   return ExitCode::kDone;
 }
 
+constexpr std::size_t kNamedFailures = 20;
+
+/// Predictions of files: themselves on stdout where no file takes them, and what is not read on stderr.
+ExitCode tell_inputs(const InferCommand& command, const train::InferResult& result, const std::string& note) {
+  if (command.out.empty()) {
+    std::fwrite(result.text.data(), 1, result.text.size(), stdout);
+    std::fflush(stdout);
+  } else {
+    command.json ? print_json(result, command.out) : print_text(result, note, command.out);
+  }
+  std::size_t named = 0;
+  for (const auto& [index, error] : result.failures) {
+    if (++named > kNamedFailures) break;
+    spdlog::warn("not read: {}", error);
+  }
+  if (result.failures.empty()) return ExitCode::kDone;
+  spdlog::warn("{} of {} inputs could not be read; the others are predicted", result.failures.size(), result.samples);
+  return command.strict ? ExitCode::kStorage : ExitCode::kDone;
+}
+
 ExitCode run(const InferCommand& command) {
   command.launch.require_device();
   if (!command.text.prompt.empty()) {
@@ -132,22 +167,30 @@ ExitCode run(const InferCommand& command) {
   if (!command.out.empty()) train::require_prediction_format(command.out);
   if (must_start_ranks(command.launch)) {
     // A wrong job is one error, not one a rank.
-    const job::Job job = job::load(command.job.job, command.job.overrides);
-    return launch(command.launch,
-                  {.arguments = [&](int) { return rank_arguments(command); }, .timeout = timeout_of(job.comm())});
+    const std::chrono::milliseconds timeout = timeout_of(command.trained.open().checked.job.comm());
+    return launch(command.launch, {.arguments = [&](int) { return rank_arguments(command); }, .timeout = timeout});
   }
-  return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
+  Trained trained;
+  const auto load = [&] {
+    trained = command.trained.open();
+    return trained.checked;
+  };
+  return run_rank(load, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     const job::Job& job = checked.job;
     train::StatusBoard::from_environment().set(world.rank(), train::RankPhase::kEval, 0);
     const train::InferResult result =
         train::infer(world, job,
-                     {.checkpoint = run_directory(command.checkpoint, job),
+                     {.saved = trained.saved,
                       .split = command.data == "train" ? data::Split::kTrain : data::Split::kEval,
+                      .inputs = command.inputs,
+                      .top = command.text.sampling.top_k,
                       .half = command.half,
-                      .raw_weights = command.raw_weights,
                       .out = command.out,
+                      .text = text_format(command),
                       .device = device});
-    if (world.rank() == 0) command.json ? print_json(result, command.out) : print_text(result, command.out);
+    if (world.rank() == 0 && !command.inputs.empty()) return tell_inputs(command, result, trained.note);
+    if (world.rank() == 0)
+      command.json ? print_json(result, command.out) : print_text(result, trained.note, command.out);
     return ExitCode::kDone;
   });
 }
@@ -157,13 +200,20 @@ ExitCode run(const InferCommand& command) {
 void add_infer(CLI::App& app, Action& chosen) {
   const auto command = std::make_shared<InferCommand>();
   CLI::App& infer = *app.add_subcommand("infer", "predict a data set with a checkpoint's weights, in fp32 or 16 bits");
-  command->job.add_to(infer);
+  command->trained.add_to(infer);
   command->launch.add_to(infer, false);
-  add_checkpoint(infer, command->checkpoint);
-  add_raw_weights(infer, command->raw_weights);
   infer.add_option("--data", command->data, "which data of the job to predict")
       ->capture_default_str()
       ->check(CLI::IsMember({"eval", "train"}));
+  CLI::Option* const inputs =
+      infer
+          .add_option("--input", command->inputs,
+                      "files and folders to predict, without targets: images, arrays *.npy, tables, texts or volumes, "
+                      "as the run was trained on")
+          ->type_name("PATH")
+          ->check(not_empty())
+          ->excludes("--data");
+  infer.add_flag("--strict", command->strict, "exit with 4 where an input cannot be read")->needs(inputs);
   infer.add_flag("--half", command->half, "16-bit weights, and say how they agree with float32");
   infer.add_option("--out", command->out, "where the predictions go: a name that ends in .csv, .jsonl or .npy")
       ->type_name("FILE")
@@ -172,7 +222,7 @@ void add_infer(CLI::App& app, Action& chosen) {
       infer.add_option("--prompt", command->text.prompt, "write on from this text, with a language model")
           ->type_name("TEXT")
           ->check(not_empty())
-          ->excludes("--data", "--half", "--out");
+          ->excludes("--data", "--half", "--out", "--input");
   infer.add_option("--tokens", command->text.tokens, "how many tokens to write behind --prompt")
       ->needs(prompt)
       ->capture_default_str()
@@ -181,8 +231,10 @@ void add_infer(CLI::App& app, Action& chosen) {
       ->needs(prompt)
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  infer.add_option("--top-k", command->text.sampling.top_k, "draw among so many of the likeliest tokens; 0: among all")
-      ->needs(prompt)
+  infer
+      .add_option("--top-k", command->text.sampling.top_k,
+                  "with --input: say so many of the most probable classes; with --prompt: draw among so many of the "
+                  "likeliest tokens; 0: all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   infer.add_option("--seed", command->text.seed, "of the draws")->needs(prompt)->capture_default_str();

@@ -5,19 +5,6 @@
 
 namespace lockstep::launcher {
 
-void add_checkpoint(CLI::App& command, std::string& checkpoint) {
-  command
-      .add_option("--checkpoint", checkpoint,
-                  "a checkpoint, or a run directory for its newest one; default: runs/<the job's name>")
-      ->type_name("PATH")
-      ->check(not_empty());
-}
-
-void add_raw_weights(CLI::App& command, bool& raw_weights) {
-  command.add_flag("--raw-weights", raw_weights,
-                   "the weights of the last step, also where the checkpoint has a running mean of them (train.ema)");
-}
-
 void add_run_dir(CLI::App& command, std::string& run_dir) {
   command.add_option("--run-dir", run_dir, "where the run's files go; default: runs/<the job's name>")
       ->type_name("DIR")

@@ -26,12 +26,6 @@ struct JobOptions {
 /// Adds --set.
 CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& overrides);
 
-/// Adds --checkpoint.
-void add_checkpoint(CLI::App& command, std::string& checkpoint);
-
-/// Adds --raw-weights.
-void add_raw_weights(CLI::App& command, bool& raw_weights);
-
 /// Adds --run-dir.
 void add_run_dir(CLI::App& command, std::string& run_dir);
 

@@ -76,6 +76,10 @@ std::chrono::milliseconds timeout_of(const job::Comm& comm) {
 }
 
 ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const RankWork& work) {
+  return run_rank([&options] { return job::load_checked(options.job, options.overrides); }, launch, work);
+}
+
+ExitCode run_rank(const std::function<job::Checked()>& load, const LaunchOptions& launch, const RankWork& work) {
   const comm::LaunchEnvironment environment = comm::launch_environment();
   settle_openmp(comm::own_cores(environment));
   const StatusBoard board = StatusBoard::from_environment();
@@ -90,7 +94,7 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
   note_an_end_by_a_library(board, environment.rank);
   std::optional<comm::World> world;
   try {
-    const job::Checked checked = job::load_checked(options.job, options.overrides);
+    const job::Checked checked = load();
     const job::Job& job = checked.job;
     const Device device = launch.device_of(environment.local_rank);
     set_phase(RankPhase::kJoin);

@@ -16,6 +16,16 @@ fs::path run_directory(const std::string& given, const job::Job& job) {
   return given.empty() ? fs::path("runs") / job.name() : fs::path(given);
 }
 
+fs::path found_run_directory(const std::string& given, const job::Job& job, const fs::path& job_file) {
+  const fs::path here = run_directory(given, job);
+  if (!given.empty() || fs::exists(here)) return here;
+  const fs::path beside = job_file.parent_path() / here;
+  if (fs::exists(beside)) return beside;
+  const std::string also = beside == here ? "" : " nor at " + beside.string();
+  throw StorageError("no run of \"" + job.name() + "\" at " + here.string() + also,
+                     "Name the run: in the job's place, or with --checkpoint.");
+}
+
 void make_run_directory(const fs::path& directory) {
   try {
     make_directories(directory.string());

@@ -8,14 +8,12 @@
 #include <utility>
 
 #include "runtime/base/files/durable_file.h"
+#include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/checkpoint/safetensors.h"
 
 namespace lockstep::checkpoint {
 namespace {
 
-constexpr const char* kManifestFile = "manifest.json";
-constexpr const char* kStateFile = "state.pb";
-constexpr const char* kTensorFile = "tensors.safetensors";
 constexpr std::uint64_t kMaxManifestBytes = 256u << 20;
 constexpr std::uint64_t kMaxStateBytes = 64u << 20;
 constexpr int kMaxMessageDepth = 100;
@@ -43,9 +41,9 @@ void require_same(const Digest& found, const std::map<std::string, Digest>& dige
                                  found.bytes, found.checksum, expected.checksum));
 }
 
-TrainingState read_state(const std::string& path, const Manifest& manifest) {
-  const std::string file = path + "/" + kStateFile;
-  const std::string content = read_file(file, kMaxStateBytes);
+TrainingState read_state(const CheckpointFiles& files, const Manifest& manifest) {
+  const std::string file = files.title(kStateFile);
+  const std::string content = read_file(files.open(kStateFile), kMaxStateBytes);
   require_same(digest_of(std::as_bytes(std::span(content))), manifest.files, kStateFile, file);
   TrainingState state = parse_state(content, file);
   if (state.step() != manifest.step) {
@@ -54,10 +52,29 @@ TrainingState read_state(const std::string& path, const Manifest& manifest) {
   return state;
 }
 
+/// The manifest, once the files have the sizes that it says.
+Manifest sound_manifest(const CheckpointFiles& files) {
+  if (!files.has(kManifestFile)) {
+    throw StorageError(files.path() + " has no " + kManifestFile +
+                       ": not a checkpoint, or one whose deletion was interrupted");
+  }
+  const std::string text = read_file(files.open(kManifestFile), kMaxManifestBytes);
+  Manifest manifest = parse_manifest(text, files.title(kManifestFile));
+  for (const char* name : {kStateFile, kTensorFile}) {
+    const std::uint64_t size = files.open(name).size();
+    const std::uint64_t expected = entry(manifest.files, name, files.title(name)).bytes;
+    if (size != expected) {
+      throw StorageError(fmt::format("{} {} {} of {} bytes", files.title(name),
+                                     size < expected ? "is truncated at" : "has grown to", size, expected));
+    }
+  }
+  return manifest;
+}
+
 /// Hands each tensor to `take` once it agrees with the manifest.
 template <class Take>
-void read_tensors(const std::string& path, const Manifest& manifest, Take&& take) {
-  const SafetensorsFile file(path + "/" + kTensorFile);
+void read_tensors(const CheckpointFiles& files, const Manifest& manifest, Take&& take) {
+  const SafetensorsFile file(files.open(kTensorFile));
   Hasher whole;
   whole.update(std::as_bytes(std::span(file.preamble())));
   for (const TensorEntry& listed : file.tensors()) {
@@ -99,47 +116,38 @@ void write_checkpoint(const std::string& path, const TrainingState& state,
   sync_directory(path);
 }
 
-Manifest check_sizes(const std::string& path) {
-  const std::string manifest_path = path + "/" + kManifestFile;
-  std::error_code error;
-  if (!std::filesystem::exists(manifest_path, error) && !error) {
-    throw StorageError(path + " has no " + kManifestFile + ": not a checkpoint, or one whose deletion was interrupted");
-  }
-  Manifest manifest = parse_manifest(read_file(manifest_path, kMaxManifestBytes), manifest_path);
-  for (const char* name : {kStateFile, kTensorFile}) {
-    const InputFile file(path + "/" + name);
-    const std::uint64_t expected = entry(manifest.files, name, file.path()).bytes;
-    if (file.size() != expected) {
-      throw StorageError(fmt::format("{} {} {} of {} bytes", file.path(),
-                                     file.size() < expected ? "is truncated at" : "has grown to", file.size(),
-                                     expected));
-    }
-  }
+Manifest check_sizes(const std::string& path) { return sound_manifest(CheckpointFiles(path)); }
+
+Manifest verify_checkpoint(const std::string& path) {
+  const CheckpointFiles files(path);
+  Manifest manifest = sound_manifest(files);
+  read_state(files, manifest);
+  read_tensors(files, manifest, [](const std::string&, const Tensor&) {});
   return manifest;
 }
 
-Manifest verify_checkpoint(const std::string& path) {
-  Manifest manifest = check_sizes(path);
-  read_state(path, manifest);
-  read_tensors(path, manifest, [](const std::string&, const Tensor&) {});
-  return manifest;
+TrainingState read_state(const std::string& path) {
+  const CheckpointFiles files(path);
+  return read_state(files, sound_manifest(files));
 }
 
 Checkpoint read_without_tensors(const std::string& path) {
-  const Manifest manifest = check_sizes(path);
+  const CheckpointFiles files(path);
+  const Manifest manifest = sound_manifest(files);
   Checkpoint checkpoint;
   checkpoint.path = path;
-  checkpoint.state = read_state(path, manifest);
-  read_tensors(path, manifest, [](const std::string&, const Tensor&) {});
+  checkpoint.state = read_state(files, manifest);
+  read_tensors(files, manifest, [](const std::string&, const Tensor&) {});
   return checkpoint;
 }
 
 Checkpoint read_checkpoint(const std::string& path) {
-  const Manifest manifest = check_sizes(path);
+  const CheckpointFiles files(path);
+  const Manifest manifest = sound_manifest(files);
   Checkpoint checkpoint;
   checkpoint.path = path;
-  checkpoint.state = read_state(path, manifest);
-  read_tensors(path, manifest,
+  checkpoint.state = read_state(files, manifest);
+  read_tensors(files, manifest,
                [&](const std::string& name, const Tensor& tensor) { checkpoint.tensors.emplace(name, tensor); });
   return checkpoint;
 }

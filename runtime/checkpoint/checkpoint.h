@@ -29,9 +29,14 @@ TrainingState parse_state(std::string_view content, const std::string& file);
 void write_checkpoint(const std::string& path, const TrainingState& state,
                       const std::map<std::string, Tensor>& tensors);
 
+// `path` of what follows: a checkpoint's directory, or a bundle of one (bundle.h).
+
 /// Reads a checkpoint whose every byte agrees with its manifest. Throws StorageError that names the damaged file or
 /// tensor; nothing is handed out then.
 Checkpoint read_checkpoint(const std::string& path);
+
+/// Reads the state alone, and compares the sizes of the files with the manifest.
+TrainingState read_state(const std::string& path);
 
 /// Reads a checkpoint without keeping its tensors: each is compared with the manifest and dropped.
 Checkpoint read_without_tensors(const std::string& path);

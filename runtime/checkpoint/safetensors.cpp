@@ -101,11 +101,11 @@ SafetensorsDigest write_safetensors(const std::string& path, std::vector<NamedTe
   return digest;
 }
 
-SafetensorsFile::SafetensorsFile(const std::string& path)
-    : file_(path),
+SafetensorsFile::SafetensorsFile(InputFile file)
+    : file_(std::move(file)),
       preamble_(read_preamble(file_)),
       header_(parse_safetensors_header(std::string_view(preamble_).substr(kLengthBytes),
-                                       file_.size() - preamble_.size(), path)) {}
+                                       file_.size() - preamble_.size(), file_.path())) {}
 
 Tensor SafetensorsFile::read(const TensorEntry& entry) const {
   Tensor tensor = Tensor::empty(entry.shape, entry.dtype);

@@ -36,7 +36,8 @@ SafetensorsDigest write_safetensors(const std::string& path, std::vector<NamedTe
 /// and the tensor at fault.
 class SafetensorsFile {
  public:
-  explicit SafetensorsFile(const std::string& path);
+  explicit SafetensorsFile(const std::string& path) : SafetensorsFile(InputFile(path)) {}
+  explicit SafetensorsFile(InputFile file);
 
   const std::string& path() const { return file_.path(); }
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }

@@ -12,6 +12,7 @@
 namespace lockstep::data {
 
 struct DataHashes;
+struct Preparation;
 
 /// Names one drawing of one sample. Augmentation depends on nothing else, so not on ranks, threads or order.
 struct SampleKey {
@@ -71,6 +72,8 @@ class Dataset {
   /// otherwise some, always the same ones. Paths and times of files count for nothing. By default draws up to 32
   /// samples. What cannot be read throws no StorageError here.
   virtual void add_to_digest(DataHashes& hashes) const;
+  /// Adds what a model that is trained on these data has to know of them beside their describe(): names of classes.
+  virtual void add_to_preparation(Preparation&) const {}
 };
 
 using DatasetPtr = std::shared_ptr<const Dataset>;
@@ -93,6 +96,7 @@ class Transform : public Dataset {
     apply(key, sample);
   }
   void add_to_digest(DataHashes& hashes) const final { base_->add_to_digest(hashes); }
+  void add_to_preparation(Preparation& preparation) const final { base_->add_to_preparation(preparation); }
 
  private:
   virtual void apply(const SampleKey& key, const Sample& sample) const = 0;

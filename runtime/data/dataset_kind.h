@@ -15,6 +15,7 @@
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
 #include "runtime/data/formats/brace_expansion.h"
+#include "runtime/data/preparation.h"
 
 namespace lockstep::data {
 
@@ -91,6 +92,8 @@ struct DatasetKind {
   /// Describes the data. Reads only headers and labels where that is cheaper than open().
   static Description describe(const Options& options) { return data::describe(*Kind::open(options)); }
   static std::vector<NamedFile> files(const Options& options) { return files_in_fields(options); }
+  /// Of these files, those that the preparation of any sample reads.
+  static std::vector<NamedFile> support_files(const Options&) { return {}; }
   static Targets targets(const Options& options) {
     if constexpr (requires { options.target_kind; }) {
       return options.target_kind == TargetKind::kNumbers ? Targets::kNumbers : Targets::kClasses;
@@ -108,6 +111,13 @@ struct DatasetKind {
     if constexpr (requires { Kind::count_classes(eval); }) {
       if (train == nullptr || eval.classes > 0 || !has_classes(eval) || !has_classes(*train)) return;
       eval.classes = train->classes > 0 ? train->classes : Kind::count_classes(*train);
+    }
+  }
+  /// Gives options of training data what is known of these, so that become_eval() opens none of their files.
+  static void take_preparation(Options& train, const Preparation& preparation) {
+    set_counted_classes(train, preparation.trained.classes);
+    if constexpr (requires { train.class_names; }) {
+      if (train.class_names.empty()) train.class_names = preparation.class_names;
     }
   }
   static bool has_classes(const Options& options) { return Kind::targets(options) == Targets::kClasses; }

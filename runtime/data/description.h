@@ -21,6 +21,8 @@ struct Description {
   bool weighted = false;                    ///< each sample has a weight
   std::vector<std::int64_t> labels = {};    ///< of all samples; empty where only drawing them would tell
 
+  bool operator==(const Description&) const = default;
+
   /// All inputs, the first one of them.
   std::vector<InputSpec> inputs() const;
   /// "[8, 8, 3] and [5]": the shapes of all inputs.

@@ -12,6 +12,7 @@
 #include "runtime/data/formats/content_hash.h"
 #include "runtime/data/formats/walk.h"
 #include "runtime/data/image_sample.h"
+#include "runtime/data/preparation.h"
 
 namespace lockstep::data {
 
@@ -96,6 +97,8 @@ void ImageFolderDataset::get(const SampleKey& key, const Sample& sample) const {
               sample.values);
   sample.labels[0] = file.label;
 }
+
+void ImageFolderDataset::add_to_preparation(Preparation& preparation) const { preparation.class_names = class_names_; }
 
 void ImageFolderDataset::add_to_digest(DataHashes& hashes) const {
   for (const std::string& name : class_names_) hashes.labels.update(name + '\0');

@@ -30,6 +30,7 @@ class ImageFolderDataset : public Dataset {
   /// Throws StorageError that names the file and index of an image that is damaged or too large.
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override;
+  void add_to_preparation(Preparation& preparation) const override;
 
  private:
   struct File {
@@ -53,7 +54,8 @@ struct ImageFolderKind : DatasetKind<ImageFolderKind, ImageFolderOptions> {
     return options.class_names.empty() ? list_classes(options.folder) : options.class_names;
   }
   static void become_eval(Options& eval, const Options* train) {
-    if (train != nullptr) eval.class_names = list_classes(train->folder);
+    if (train == nullptr) return;
+    eval.class_names = train->class_names.empty() ? list_classes(train->folder) : train->class_names;
   }
 };
 

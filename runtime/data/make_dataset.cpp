@@ -62,8 +62,12 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
     take_crop(chosen, options.augment);
     return chosen;
   }
-  // Training volumes are counted as they are trained on.
   DatasetOptions train_options = options.train;
+  if (options.prepared) {
+    visit_kind(train_options,
+               [&options]<class Kind>(Kind, auto& train) { Kind::take_preparation(train, *options.prepared); });
+  }
+  // Training volumes are counted as they are trained on.
   take_patch(train_options, options.augment, Split::kTrain);
   visit_kind(chosen, [&train_options]<class Kind>(Kind, auto& eval) {
     Kind::become_eval(eval, std::get_if<typename Kind::Options>(&train_options));
@@ -79,6 +83,10 @@ std::vector<std::string> class_names(const DatasetOptions& train) {
 
 std::vector<NamedFile> files_of(const DatasetOptions& options) {
   return visit_kind(options, []<class Kind>(Kind, const auto& chosen) { return Kind::files(chosen); });
+}
+
+std::vector<NamedFile> support_files(const DatasetOptions& options) {
+  return visit_kind(options, []<class Kind>(Kind, const auto& chosen) { return Kind::support_files(chosen); });
 }
 
 Targets targets_of(const DatasetOptions& options) {
@@ -106,6 +114,7 @@ void set_counted_classes(DataOptions& options, std::int64_t classes) {
 }
 
 Description describe(const DataOptions& options, Split split) {
+  if (split == Split::kTrain && options.prepared) return options.prepared->trained;
   const DatasetOptions chosen = options_of(options, split);
   Description data = visit_kind(chosen, []<class Kind>(Kind, const auto& kind) { return Kind::describe(kind); });
   const std::optional<Shape>& patch = options.augment.volume.patch;

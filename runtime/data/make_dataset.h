@@ -20,6 +20,7 @@
 #include "runtime/data/idx.h"
 #include "runtime/data/image_folder.h"
 #include "runtime/data/normalize.h"
+#include "runtime/data/preparation.h"
 #include "runtime/data/registered.h"
 #include "runtime/data/shards.h"
 #include "runtime/data/spheres.h"
@@ -66,8 +67,9 @@ decltype(auto) visit_kind(Options& options, Visit&& visit) {
 struct DataOptions {
   DatasetOptions train = {};
   std::optional<DatasetOptions> eval = {};
-  NormalizeOptions normalize = {};  ///< of both
-  AugmentOptions augment = {};      ///< of training data
+  NormalizeOptions normalize = {};           ///< of both
+  AugmentOptions augment = {};               ///< of training data
+  std::optional<Preparation> prepared = {};  ///< stands for the training data, which need not be there: prepare()
 
   bool operator==(const DataOptions&) const = default;
 };
@@ -89,6 +91,9 @@ std::vector<std::string> class_names(const DatasetOptions& train);
 
 /// The files that the options name, in their order.
 std::vector<NamedFile> files_of(const DatasetOptions& options);
+
+/// Of these files, those that the preparation of any sample reads: a tokenizer's.
+std::vector<NamedFile> support_files(const DatasetOptions& options);
 
 Targets targets_of(const DatasetOptions& options);
 

@@ -26,6 +26,7 @@ class MaskedTokens : public Dataset {
   std::int64_t targets_per_sample() const override { return targets_; }
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
+  void add_to_preparation(Preparation& preparation) const override { base_->add_to_preparation(preparation); }
 
  private:
   DatasetPtr base_;

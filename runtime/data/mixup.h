@@ -22,6 +22,7 @@ class Mixup : public Dataset {
   bool mixed() const override { return true; }
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
+  void add_to_preparation(Preparation& preparation) const override { base_->add_to_preparation(preparation); }
 
  private:
   DatasetPtr base_;

@@ -165,11 +165,24 @@ void SvmlightKind::become_eval(Options& eval, const Options* train) {
   if (train == nullptr) return;
   const bool takes_classes = eval.classes == 0 && has_classes(eval) && has_classes(*train);
   if (eval.features > 0 && !takes_classes) return;
-  const SvmlightDataset dataset(*train);
-  if (eval.features == 0) eval.features = dataset.sample_shape()[0];
+  Options known = *train;
+  if (known.features == 0 || (takes_classes && known.classes == 0)) {
+    Preparation preparation;
+    const SvmlightDataset dataset(*train);
+    preparation.trained = data::describe(dataset);
+    dataset.add_to_preparation(preparation);
+    take_preparation(known, preparation);
+  }
+  if (eval.features == 0) eval.features = known.features;
   if (!takes_classes) return;
-  eval.classes = dataset.classes();
-  eval.class_names = dataset.class_names();
+  eval.classes = known.classes;
+  eval.class_names = known.class_names;
+}
+
+void SvmlightKind::take_preparation(Options& train, const Preparation& preparation) {
+  if (train.features == 0) train.features = preparation.trained.sample_shape[0];
+  if (train.class_names.empty()) train.class_names = preparation.class_names;
+  if (train.classes == 0) train.classes = preparation.trained.classes;
 }
 
 SvmlightOptions SvmlightKind::found(const std::vector<std::string>& files) {

@@ -59,6 +59,7 @@ struct SvmlightKind : DatasetKind<SvmlightKind, SvmlightOptions> {
   static Description describe(const Options& options) { return SvmlightDataset(options).describe(); }
   static std::vector<std::string> class_names(const Options& options);
   static void become_eval(Options& eval, const Options* train);
+  static void take_preparation(Options& train, const Preparation& preparation);
   /// Sets nothing: evaluation data need the training data's features, too, which become_eval() reads.
   static void set_counted_classes(Options&, std::int64_t) {}
   /// Targets are classes where they are few whole numbers; indices begin at 0 where one is 0.

@@ -6,6 +6,7 @@
 
 #include "runtime/data/data_digest.h"
 #include "runtime/data/formats/content_hash.h"
+#include "runtime/data/preparation.h"
 
 namespace lockstep::data {
 
@@ -33,5 +34,7 @@ void TableDataset::add_to_digest(DataHashes& hashes) const {
   add_bytes(std::as_bytes(std::span(rows_.weights)), hashes.labels);
   add_bytes(std::as_bytes(std::span(rows_.features)), hashes.content);
 }
+
+void TableDataset::add_to_preparation(Preparation& preparation) const { preparation.class_names = rows_.class_names; }
 
 }  // namespace lockstep::data

@@ -26,6 +26,7 @@ class TableDataset : public Dataset {
   bool weighted() const override { return !rows_.weights.empty(); }
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override;
+  void add_to_preparation(Preparation& preparation) const override;
 
  protected:
   struct Rows {

@@ -95,6 +95,18 @@ Job load_text(std::string_view text, const std::filesystem::path& file, std::spa
   return sound(check_text(text, file, overrides, folder), file).job;
 }
 
+Checked load_trained(const Job& trained, const std::filesystem::path& run, std::span<const std::string> overrides) {
+  Job job = trained;
+  job.clear_init_from();
+  job.clear_fault();
+  Checked checked = check_text(to_text(job), run, overrides, std::filesystem::current_path());
+  std::erase_if(checked.diagnostics, [&run](const Diagnostic& found) {
+    return found.message.starts_with(kMissing) && found.position.source == run.string();
+  });
+  if (checked.diagnostics.empty()) return checked;
+  throw UsageError(str(checked.diagnostics), "Correct what --set says of the run's job.");
+}
+
 std::string to_text(const Job& job) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetUseShortRepeatedPrimitives(true);

@@ -34,6 +34,11 @@ Job load(const std::filesystem::path& file, std::span<const std::string> overrid
 Job load_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,
               const std::filesystem::path& folder);
 
+/// The job that a run was trained with, as its checkpoint has it, with overrides, whose relative paths start at the
+/// current folder. The files that the job names need not be there: only what an override says of them is checked. What
+/// training alone reads, init_from and faults, is left out. Throws as load() does; messages call the job `run`.
+Checked load_trained(const Job& trained, const std::filesystem::path& run, std::span<const std::string> overrides);
+
 /// The job as protobuf text that load() reads back to an equal job. Equal jobs give equal texts.
 std::string to_text(const Job& job);
 

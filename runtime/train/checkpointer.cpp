@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/job/differences.h"
 #include "runtime/job/job.h"
+#include "runtime/step/saved_preparation.h"
 #include "runtime/step/saved_state.h"
 #include "runtime/step/state_fields.h"
 #include "runtime/train/initial_weights.h"
@@ -39,8 +40,9 @@ Checkpointer::Checkpointer(const TrainOptions& options, Network& network, JobSte
   if (!job_.checkpoint().best().empty()) best_.emplace((options.run_dir / "best").string(), parts_of(network, step));
 }
 
-step::Progress Checkpointer::resume(std::vector<data::DataDigest> data) {
+step::Progress Checkpointer::resume(std::vector<data::DataDigest> data, data::Preparation preparation) {
   data_ = std::move(data);
+  preparation_ = std::move(preparation);
   const auto saved = store_.resume([&] { return restore(); });
   if (!saved) {
     if (job_.has_init_from()) step_.ddp().broadcast_weights();
@@ -127,6 +129,7 @@ void Checkpointer::complete(checkpoint::TrainingState& state) const {
   state.set_job_hash(job::hash(job_));
   goals_.save(state);
   step::save_digests(data_, state);
+  step::save_preparation(preparation_, state);
 }
 
 void Checkpointer::save(const step::Progress& progress) {

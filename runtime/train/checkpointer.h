@@ -8,6 +8,7 @@
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/data_digest.h"
+#include "runtime/data/preparation.h"
 #include "runtime/step/loop_store.h"
 #include "runtime/step/progress.h"
 #include "runtime/train/goals.h"
@@ -25,9 +26,9 @@ class Checkpointer {
   Checkpointer(const TrainOptions& options, Network& network, JobStep& step, Goals& goals, RunObserver& observers);
 
   /// Resumes where there is something to resume from, or loads the weights that a new run starts from, and only then
-  /// changes what lies in the run directory: a resume that is refused leaves it as it was. `data`: of the data sets as
-  /// they are now. A collective.
-  step::Progress resume(std::vector<data::DataDigest> data);
+  /// changes what lies in the run directory: a resume that is refused leaves it as it was. `data` and `preparation`: of
+  /// the data sets as they are now. A collective.
+  step::Progress resume(std::vector<data::DataDigest> data, data::Preparation preparation);
   /// Writes the checkpoint of a run that has come to `progress`. A collective; throws StorageError.
   void save(const step::Progress& progress);
   /// Saves in best/ the one checkpoint of the goals' best value.
@@ -66,6 +67,7 @@ class Checkpointer {
   std::string resumed_from_;
   std::vector<std::string> remarks_;
   std::vector<data::DataDigest> data_;  // as the run found them
+  data::Preparation preparation_;
 };
 
 }  // namespace lockstep::train

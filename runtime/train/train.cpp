@@ -123,7 +123,7 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
 EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& options) {
   if (!job.data().has_eval())
     throw UsageError("data.eval: the job names no evaluation data", "Add data { eval { ... } }.");
-  const data::DataOptions data = job::data_options(job.data());
+  const data::DataOptions data = data_of(job, options.saved);
   const data::DatasetPtr dataset = data::make_dataset(data, data::Split::kEval);
   Network network(job, data::as_trained(data::describe(*dataset), data::describe(data, data::Split::kTrain)),
                   options.device);
@@ -135,11 +135,12 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& 
   std::string path;
   bool of_mean = false;  // on rank 0
   step::on_rank_zero(communicator, [&] {
-    const checkpoint::Checkpoint found = find_checkpoint(options.checkpoint);
+    const checkpoint::Checkpoint found = find_checkpoint(options.saved.checkpoint);
     for (const std::string& notice : found.notices) spdlog::warn(notice);
-    restore_for(job, found, [&] { step::restore_weights(network.arena(), found, weights_of(options.raw_weights)); });
+    restore_for(job, found,
+                [&] { step::restore_weights(network.arena(), found, weights_of(options.saved.raw_weights)); });
     path = found.path;
-    of_mean = !options.raw_weights && step::has_mean(found);
+    of_mean = !options.saved.raw_weights && step::has_mean(found);
   });
   // Rank 0's weights on every rank.
   const comm::DistributedDataParallel ddp(network.model(), world, job::ddp_options(job.comm()));

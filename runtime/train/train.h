@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 
 #include "comm/group/world.h"
@@ -10,6 +9,7 @@
 #include "runtime/job/job.h"
 #include "runtime/train/record/eval_result.h"
 #include "runtime/train/record/train_options.h"
+#include "runtime/train/saved_model.h"
 
 namespace lockstep::train {
 
@@ -22,10 +22,9 @@ std::string place_at(std::uint64_t step);
 ExitCode train(comm::World& world, const TrainOptions& options);
 
 struct EvalOptions {
-  std::filesystem::path checkpoint;  ///< itself, or a run directory for its newest one
+  SavedModel saved;
   Device device = kCpu;
-  bool confusion = false;    ///< count how often each class is taken for each
-  bool raw_weights = false;  ///< not their running mean, where the checkpoint has one
+  bool confusion = false;  ///< count how often each class is taken for each
 };
 
 /// Evaluates a checkpoint on the job's evaluation data. A collective; throws Error.

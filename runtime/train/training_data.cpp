@@ -12,9 +12,10 @@ namespace lockstep::train {
 TrainingData::TrainingData(const job::Job& job)
     : train_(data::make_dataset(job::data_options(job.data()), data::Split::kTrain)),
       micro_batches_(job.train().accumulate()) {
-  if (!job.data().has_eval()) return;
   data::DataOptions options = job::data_options(job.data());
-  data::set_counted_classes(options, train_->classes());
+  preparation_ = data::preparation_of(options, *train_);
+  if (!job.data().has_eval()) return;
+  data::prepare(options, preparation_);
   eval_ = data::make_dataset(options, data::Split::kEval);
   data::require_alike(data::describe(*eval_), data::describe(*train_));
 }

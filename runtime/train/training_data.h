@@ -8,6 +8,7 @@
 #include "comm/group/world.h"
 #include "runtime/data/data_digest.h"
 #include "runtime/data/loader.h"
+#include "runtime/data/preparation.h"
 
 namespace lockstep::job {
 class Job;
@@ -27,6 +28,8 @@ class TrainingData {
 
   /// The digests of the data sets that the job has.
   std::vector<data::DataDigest> digests() const;
+  /// What the model has to know of the training data once they are gone.
+  const data::Preparation& preparation() const { return preparation_; }
 
   /// The next batches are those of step `first_step`, from `start` on. Before everything below. Data that are resident
   /// are loaded here, onto `device`: those of the run's first step.
@@ -47,6 +50,7 @@ class TrainingData {
 
   data::DatasetPtr train_;
   data::DatasetPtr eval_;
+  data::Preparation preparation_;
   std::uint32_t micro_batches_;
   /// Batches that every step takes. The place in the data goes on as if it were loaded.
   struct Resident {

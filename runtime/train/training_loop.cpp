@@ -48,7 +48,7 @@ TrainingLoop::TrainingLoop(comm::World& world, const TrainOptions& options, std:
   status_.set(RankPhase::kInit, 0);
   std::vector<data::DataDigest> digests = require_same_data([this] { return data_.digests(); }, *world_.communicator());
   job_step_.faults().at(job::INIT);
-  const step::Progress start = checkpointer_.resume(std::move(digests));
+  const step::Progress start = checkpointer_.resume(std::move(digests), data_.preparation());
   in_flight_.set_reductions(goals_.reductions());
   launched_ = step_ = start.step;
   skipped_samples_.restore(start);

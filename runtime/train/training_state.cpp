@@ -2,6 +2,7 @@
 #include "runtime/train/training_state.h"
 
 #include "runtime/base/error.h"
+#include "runtime/checkpoint/bundle.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/data/sampler.h"
 #include "runtime/job/model_options.h"
@@ -57,6 +58,9 @@ amp::GradScalerState scaler_state(const checkpoint::TrainingState& saved, const 
 }
 
 checkpoint::Checkpoint find_checkpoint(const std::filesystem::path& path) {
+  if (checkpoint::is_bundle(path) && std::filesystem::is_regular_file(path)) {
+    return checkpoint::read_checkpoint(path.string());
+  }
   if (!std::filesystem::is_directory(path)) {
     throw StorageError("no checkpoint at " + path.string() + ": there is no such directory",
                        "Name a checkpoint, or a run directory that has one.");

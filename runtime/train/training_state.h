@@ -16,8 +16,8 @@ class TrainingState;
 
 namespace lockstep::train {
 
-/// The checkpoint that `path` names: itself, or the newest whole one of a run directory or a checkpoint store. Throws
-/// StorageError.
+/// The checkpoint that `path` names: itself, a bundle, or the newest whole one of a run directory or a checkpoint
+/// store. Throws StorageError.
 checkpoint::Checkpoint find_checkpoint(const std::filesystem::path& path);
 
 /// The weights to use: with `--raw-weights` the raw ones, else their mean.

@@ -148,7 +148,21 @@ InputFile::InputFile(std::string path) : path_(std::move(path)), file_(open_file
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
+InputFile::InputFile(std::string path, std::uint64_t begin, std::uint64_t size) : InputFile(std::move(path)) {
+  if (begin > size_ || size > size_ - begin) {
+    throw StorageError(fmt::format("{} is truncated: it ends at byte {}, {} from byte {} on were expected", path_,
+                                   size_, size, begin));
+  }
+  begin_ = begin;
+  size_ = size;
+}
+
 void InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
+  if (offset > size_ || bytes.size() > size_ - offset) {
+    throw StorageError(fmt::format("{} is truncated: it ends at byte {}, at least {} were expected", path_,
+                                   begin_ + size_, begin_ + offset + bytes.size()));
+  }
+  offset += begin_;
   const std::uint64_t end = offset + bytes.size();
   while (!bytes.empty()) {
     const ssize_t got = require(kRead, path_, [&](std::size_t at_most) {
@@ -163,10 +177,11 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
   }
 }
 
-std::string read_file(const std::string& path, std::uint64_t limit) {
-  const InputFile file(path);
+std::string read_file(const std::string& path, std::uint64_t limit) { return read_file(InputFile(path), limit); }
+
+std::string read_file(const InputFile& file, std::uint64_t limit) {
   if (file.size() > limit) {
-    throw StorageError(fmt::format("{} has {} bytes, at most {} were expected", path, file.size(), limit));
+    throw StorageError(fmt::format("{} has {} bytes, at most {} were expected", file.path(), file.size(), limit));
   }
   std::string content(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(content)));

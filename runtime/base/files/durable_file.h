@@ -62,10 +62,12 @@ class AppendFile {
   Descriptor file_;
 };
 
-/// An existing regular file.
+/// An existing regular file, or a part of one.
 class InputFile {
  public:
   explicit InputFile(std::string path);
+  /// The `size` bytes from `begin` on, which lie within the file; offsets count from there.
+  InputFile(std::string path, std::uint64_t begin, std::uint64_t size);
 
   const std::string& path() const { return path_; }
   std::uint64_t size() const { return size_; }
@@ -75,11 +77,13 @@ class InputFile {
  private:
   std::string path_;
   Descriptor file_;
+  std::uint64_t begin_ = 0;
   std::uint64_t size_ = 0;
 };
 
 /// A whole file of at most `limit` bytes.
 std::string read_file(const std::string& path, std::uint64_t limit);
+std::string read_file(const InputFile& file, std::uint64_t limit);
 
 /// Creates a directory and those above it that are missing, each synced into its parent; where that
 /// fails for a moment, the directory is removed again. One that exists is fine.

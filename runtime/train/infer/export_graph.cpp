@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 /// The data that are predicted: volumes whole, where patches of them are trained on.
-data::Description predicted(const job::Job& job) {
+data::Description predicted(const job::Job& job, const SavedModel& saved) {
+  if (saved.preparation) return saved.preparation->trained;
   data::DataOptions options = job::data_options(job.data());
   options.augment = {};
   return data::describe(options, job.data().has_eval() ? data::Split::kEval : data::Split::kTrain);
@@ -30,12 +31,12 @@ void require_graph_format(const fs::path& path) {
   throw UsageError("--onnx " + path.string() + ": the name must end in .onnx");
 }
 
-GraphResult export_graph(const job::Job& job, const fs::path& checkpoint, const fs::path& out, bool raw_weights) {
+GraphResult export_graph(const job::Job& job, const SavedModel& saved, const fs::path& out) {
   require_graph_format(out);
   require_writable(out);
-  const RestoredModel restored = restored_model(job, checkpoint, raw_weights);
+  const RestoredModel restored = restored_model(job, saved);
   const model_zoo::ModelInput& input = restored.task.model_input();
-  const std::string file = onnx::exported(*restored.model, {.sample_shape = predicted(job).sample_shape,
+  const std::string file = onnx::exported(*restored.model, {.sample_shape = predicted(job, saved).sample_shape,
                                                             .vocabulary = input.vocabulary,
                                                             .name = job.name(),
                                                             .more_inputs = input.more_inputs});

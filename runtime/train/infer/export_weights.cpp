@@ -5,7 +5,6 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/base/error.h"
 #include "runtime/job/job.h"
-#include "runtime/job/training_options.h"
 #include "runtime/ops/shape.h"
 #include "runtime/step/weight_file.h"
 #include "runtime/train/infer/restored_model.h"
@@ -14,16 +13,6 @@ namespace lockstep::train {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-DType dtype_of(const job::Job& job, bool half) {
-  if (!half) return DType::kFloat32;
-  const DType compute = job::amp_options(job.amp()).dtype.value_or(DType::kFloat32);
-  return is_reduced(compute) ? compute : DType::kFloat16;
-}
-
-}  // namespace
-
 void require_export_format(const fs::path& path) {
   if (path.extension() == ".safetensors") return;
   throw UsageError("--out " + path.string() + ": the name must end in .safetensors");
@@ -31,10 +20,10 @@ void require_export_format(const fs::path& path) {
 
 ExportResult export_weights(const job::Job& job, const ExportOptions& options) {
   require_export_format(options.out);
-  const RestoredModel restored = restored_model(job, options.checkpoint, options.raw_weights);
+  const RestoredModel restored = restored_model(job, options.saved);
   const autograd::NoGrad no_grad;
   ExportResult result{
-      .checkpoint = restored.checkpoint, .of_mean = restored.of_mean, .dtype = dtype_of(job, options.half)};
+      .checkpoint = restored.checkpoint, .of_mean = restored.of_mean, .dtype = inference_dtype(job, options.half)};
   nn::StateDict tensors;
   for (const auto& [name, tensor] : model_zoo::to_pytorch(restored.options, *restored.model)) {
     // Running statistics too: PyTorch's half() rounds them.

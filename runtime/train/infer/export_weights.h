@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/tensor/dtype.h"
+#include "runtime/train/saved_model.h"
 
 namespace lockstep::job {
 class Job;
@@ -14,10 +15,9 @@ class Job;
 namespace lockstep::train {
 
 struct ExportOptions {
-  std::filesystem::path checkpoint;  ///< itself, or a run directory for its newest one
-  std::filesystem::path out;         ///< .safetensors
-  bool half = false;                 ///< weights rounded to amp.dtype, or to fp16 where that is FP32
-  bool raw_weights = false;          ///< not their running mean, where the checkpoint has one
+  SavedModel saved;
+  std::filesystem::path out;  ///< .safetensors
+  bool half = false;          ///< weights rounded to amp.dtype, or to fp16 where that is FP32
 };
 
 struct ExportResult {

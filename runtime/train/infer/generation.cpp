@@ -15,7 +15,6 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/data/text_codec.h"
-#include "runtime/job/data_options.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/train/network.h"
 #include "runtime/train/training_state.h"
@@ -67,11 +66,11 @@ class Writer {
 GenerateResult generate(const job::Job& job, const GenerateOptions& options,
                         const std::function<void(std::string_view)>& emit) {
   require_none(problems_of(options.sampling), "infer");
-  const data::DataOptions data = job::data_options(job.data());
+  const data::DataOptions data = data_of(job, options.saved);
   const data::TextCodec codec = codec_of(data);
   const std::vector<std::int64_t> prompt = codec.encode(options.prompt);
   if (prompt.empty()) throw UsageError("--prompt: is empty", "Give the text to go on with.");
-  const checkpoint::Checkpoint saved = find_checkpoint(options.checkpoint);
+  const checkpoint::Checkpoint saved = find_checkpoint(options.saved.checkpoint);
   for (const std::string& notice : saved.notices) spdlog::warn(notice);
   const data::Description description = describe(data, data::Split::kTrain);
   for (const std::int64_t token : prompt) {
@@ -82,7 +81,7 @@ GenerateResult generate(const job::Job& job, const GenerateOptions& options,
   const std::unique_ptr<nn::Module> model = build_model(job, Task(job.train(), description));
   auto* const language = dynamic_cast<model_zoo::LanguageModel*>(model.get());
   if (language == nullptr) throw UsageError("the job's model writes no texts: gpt and llama do");
-  restore_for(job, saved, [&] { step::restore_model(*model, saved, weights_of(options.raw_weights)); });
+  restore_for(job, saved, [&] { step::restore_model(*model, saved, weights_of(options.saved.raw_weights)); });
   model->to(options.device).train(false);
 
   const autograd::NoGrad no_grad;

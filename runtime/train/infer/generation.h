@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
 
 #include "runtime/nn/sampling.h"
 #include "runtime/tensor/device.h"
+#include "runtime/train/saved_model.h"
 
 namespace lockstep::job {
 class Job;
@@ -17,12 +17,11 @@ class Job;
 namespace lockstep::train {
 
 struct GenerateOptions {
-  std::filesystem::path checkpoint;  ///< itself, or a run directory for its newest one
-  std::string prompt;                ///< at least one token
-  std::int64_t tokens = 200;         ///< to add
+  SavedModel saved;
+  std::string prompt;         ///< at least one token
+  std::int64_t tokens = 200;  ///< to add
   nn::SamplingOptions sampling = {};
-  std::uint64_t seed = 0;    ///< of the draws
-  bool raw_weights = false;  ///< not their running mean, where the checkpoint has one
+  std::uint64_t seed = 0;  ///< of the draws
   Device device = kCpu;
 };
 

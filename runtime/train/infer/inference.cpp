@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
@@ -15,11 +16,12 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/dealt_blocks.h"
 #include "runtime/job/data_options.h"
-#include "runtime/job/training_options.h"
 #include "runtime/nn/forward.h"
 #include "runtime/step/replicated.h"
 #include "runtime/step/saved_tensors.h"
+#include "runtime/train/infer/answers.h"
 #include "runtime/train/infer/prediction_file.h"
+#include "runtime/train/infer/prepared_inputs.h"
 #include "runtime/train/loading.h"
 #include "runtime/train/network.h"
 #include "runtime/train/prediction.h"
@@ -30,12 +32,12 @@ namespace lockstep::train {
 
 namespace {
 
-data::DatasetPtr dataset_of(const job::Job& job, data::Split split) {
+data::DatasetPtr dataset_of(const job::Job& job, const SavedModel& saved, data::Split split) {
   if (split == data::Split::kEval && !job.data().has_eval()) {
     throw UsageError("data.eval: the job names no evaluation data",
                      "Add data { eval { ... } }, or predict the training data with --data train.");
   }
-  data::DataOptions options = job::data_options(job.data());
+  data::DataOptions options = data_of(job, saved);
   options.augment = {};
   return data::make_dataset(options, split);
 }
@@ -51,16 +53,11 @@ data::LoaderOptions loading_of(const job::Job& job, const comm::World& world, De
 }
 
 /// What the model was made for: the training data's classes. Samples may have other extents than those.
-data::Description description_of(const job::Job& job, const data::Dataset& dataset, data::Split split) {
+data::Description description_of(const job::Job& job, const SavedModel& saved, const data::Dataset& dataset,
+                                 data::Split split) {
   const data::Description data = data::describe(dataset);
   if (split == data::Split::kTrain) return data;
-  return data::as_trained(data, data::describe(job::data_options(job.data()), data::Split::kTrain));
-}
-
-PredictionKind kind_of(const Task& task) {
-  if (task.learns_masks()) return PredictionKind::kMask;
-  if (!task.classifies()) return PredictionKind::kValues;
-  return task.model_input().target_shape.rank() == 0 ? PredictionKind::kProbabilities : PredictionKind::kClasses;
+  return data::as_trained(data, data::describe(data_of(job, saved), data::Split::kTrain));
 }
 
 /// A model that is not trained, with the weights of rank 0's checkpoint.
@@ -120,37 +117,59 @@ bool all_finite(std::span<const float> row) {
   return std::ranges::all_of(row, [](float value) { return std::isfinite(value); });
 }
 
+/// The samples to predict, and what the model was made for.
+struct Work {
+  data::DatasetPtr dataset;
+  data::Description description;
+  PreparedInputs files = {};  ///< in place of a data set
+};
+
+Work work_of(const job::Job& job, const InferOptions& options) {
+  if (options.inputs.empty()) {
+    const data::DatasetPtr dataset = dataset_of(job, options.saved, options.split);
+    return {.dataset = dataset, .description = description_of(job, options.saved, *dataset, options.split)};
+  }
+  const data::DataOptions data = known_data_of(job, options.saved);
+  const PreparedInputs files = prepared_inputs(data, options.inputs);
+  return {.dataset = files.readable, .description = data.prepared->trained, .files = files};
+}
+
 class Inference {
  public:
   Inference(comm::World& world, const job::Job& job, const InferOptions& options)
       : communicator_(*world.communicator()),
         options_(options),
-        dataset_(dataset_of(job, options.split)),
-        task_(job.train(), description_of(job, *dataset_, options.split)),
-        predictions_{.shape = task_.model_input().target_shape, .kind = kind_of(task_), .values = {}},
+        work_(work_of(job, options)),
+        dataset_(work_.dataset),
+        task_(job.train(), work_.description),
+        answers_(task_),
+        predictions_{.shape = answers_.shape(), .kind = answers_.kind(), .values = {}},
+        columns_(answers_.shape().numel()),
         block_(job.data().eval_batch()),
         loading_(loading_of(job, world, options.device)) {
-    if (predictions_.kind == PredictionKind::kProbabilities) predictions_.shape = {task_.model_input().outputs};
-    columns_ = predictions_.shape.numel();
     if (world.size() > 1) {
-      const char* const name = options.split == data::Split::kTrain ? "data.train" : "data.eval";
+      const char* const name = work_.files.inputs                     ? "--input"
+                               : options.split == data::Split::kTrain ? "data.train"
+                                                                      : "data.eval";
       require_same_data([&] { return std::vector{data::digest_of(name, *dataset_)}; }, communicator_);
     }
     if (!options.out.empty()) require_prediction_shape(options.out, predictions_.shape);
     step::on_rank_zero(communicator_, [&] {
       if (!options.out.empty()) require_writable(options.out);
-      const bool tells_names = options.out.extension() == ".csv" || options.out.extension() == ".jsonl";
+      const bool tells_names = options.text || options.out.extension() == ".csv" || options.out.extension() == ".jsonl";
       if (tells_names && predictions_.kind == PredictionKind::kProbabilities) {
-        predictions_.class_names = data::class_names(job::data_options(job.data()).train);
+        const auto& known = options.saved.preparation;
+        predictions_.class_names = known ? known->class_names : data::class_names(job::data_options(job.data()).train);
       }
-      saved_ = find_checkpoint(options.checkpoint);
+      predictions_.inputs = work_.files.inputs;
+      predictions_.top = options.top;
+      saved_ = find_checkpoint(options.saved.checkpoint);
       for (const std::string& notice : saved_.notices) spdlog::warn(notice);
     });
-    const DType compute = job::amp_options(job.amp()).dtype.value_or(DType::kFloat32);
-    if (options.half) dtype_ = is_reduced(compute) ? compute : DType::kFloat16;
+    dtype_ = inference_dtype(job, options.half);
     const auto deployed = [&](DType dtype) {
-      return std::make_unique<Deployed>(job, task_, saved_, weights_of(options.raw_weights), dtype, options.device,
-                                        communicator_);
+      return std::make_unique<Deployed>(job, task_, saved_, weights_of(options.saved.raw_weights), dtype,
+                                        options.device, communicator_);
     };
     model_ = deployed(dtype_);
     if (options.half) float32_ = deployed(DType::kFloat32);
@@ -170,12 +189,14 @@ class Inference {
       if (round < static_cast<std::int64_t>(loading_.steps)) predict(blocks->next(), rows);
       collect(rows);
     }
-    if (communicator_.rank() == 0 && !options_.out.empty()) {
+    if (communicator_.rank() == 0 && keeps()) {
       // The last blocks of the last round may hold fewer samples, or none.
       predictions_.values.resize(static_cast<std::size_t>(dataset_->size() * columns_));
     }
+    if (work_.files.readable) gather_failures();
     step::on_rank_zero(communicator_, [&] {
       if (!options_.out.empty()) write_predictions(options_.out, predictions_);
+      if (options_.text) text_ = text_of(predictions_, *options_.text);
     });
     return result();
   }
@@ -188,46 +209,19 @@ class Inference {
     const auto columns = static_cast<std::size_t>(columns_);
     for (std::size_t i = 0; i < static_cast<std::size_t>(block.input.size(0)); ++i) {
       const auto row = rows.mutable_as<float>().subspan(i * columns, columns);
-      const std::vector<float> numbers = numbers_of(output, i);
-      answer(numbers, row);
+      const std::vector<float> numbers = answers_.numbers_of(output, i);
+      answers_.write(numbers, row);
       ++counts_.samples;
       if (!all_finite(numbers)) ++counts_.not_finite;
-      if (task_.classifies()) count(numbers, block.target, i);
-      if (float32_) compare(numbers, numbers_of(reference, i));
+      if (task_.classifies() && !work_.files.inputs) count(numbers, block.target, i);
+      if (float32_) compare(numbers, answers_.numbers_of(reference, i));
     }
-  }
-
-  /// The prediction for a sample: probabilities of classes, a class after the other of each position, or values.
-  std::vector<float> numbers_of(const Tensor& output, std::size_t sample) const {
-    const auto size = static_cast<std::size_t>(output.numel() / output.size(0));
-    const auto of_sample = output.as<float>().subspan(sample * size, size);
-    std::vector<float> numbers(of_sample.begin(), of_sample.end());
-    if (predictions_.kind == PredictionKind::kMask) sigmoid(numbers);
-    if (task_.classifies()) for_each_position(std::span<float>(numbers), [](std::size_t, auto row) { softmax(row); });
-    return numbers;
-  }
-
-  /// Calls `visit` with the number of each position of a sample and what is said of its classes.
-  template <class T, class Visit>
-  void for_each_position(std::span<T> numbers, const Visit& visit) const {
-    // A model may have more outputs than the data has classes.
-    const auto positions = static_cast<std::size_t>(task_.model_input().target_shape.numel());
-    const std::size_t width = numbers.size() / positions;
-    for (std::size_t i = 0; i < positions; ++i) visit(i, numbers.subspan(i * width, width));
-  }
-
-  void answer(std::span<const float> numbers, std::span<float> row) const {
-    if (predictions_.kind != PredictionKind::kClasses) {
-      std::ranges::copy(numbers.first(row.size()), row.begin());
-      return;
-    }
-    for_each_position(numbers, [&](std::size_t i, auto position) { row[i] = static_cast<float>(class_of(position)); });
   }
 
   void count(std::span<const float> numbers, const Tensor& targets, std::size_t sample) {
     const auto size = static_cast<std::size_t>(targets.numel() / targets.size(0));
     const auto labels = targets.as<std::int64_t>().subspan(sample * size, size);
-    for_each_position(numbers, [&](std::size_t i, auto position) {
+    answers_.for_each_position(numbers, [&](std::size_t i, auto position) {
       if (labels[i] == data::kIgnoredLabel) return;
       ++counts_.targets;
       if (class_of(position) == labels[i]) ++counts_.correct;
@@ -236,7 +230,7 @@ class Inference {
 
   void compare(std::span<const float> numbers, std::span<const float> expected) {
     if (task_.classifies()) {
-      for_each_position(numbers, [&](std::size_t i, auto position) {
+      answers_.for_each_position(numbers, [&](std::size_t i, auto position) {
         if (class_of(position) == class_of(expected.subspan(i * position.size(), position.size()))) ++counts_.equal;
       });
     }
@@ -246,11 +240,29 @@ class Inference {
     }
   }
 
+  /// Whether the predictions are asked for, not their sums alone.
+  bool keeps() const { return !options_.out.empty() || options_.text.has_value(); }
+
+  /// What this rank and the others could not read, on rank 0, and NaN in its place.
+  void gather_failures() {
+    nlohmann::json mine = nlohmann::json::array();
+    for (const auto& [index, error] : work_.files.readable->failures()) mine.push_back({index, error});
+    const auto replace = nlohmann::json::error_handler_t::replace;
+    for (const std::string& text : communicator_.all_gather_text(mine.dump(-1, ' ', false, replace))) {
+      for (const auto& entry : nlohmann::json::parse(text)) predictions_.failures.emplace(entry[0], entry[1]);
+    }
+    if (predictions_.values.empty()) return;
+    const float none = predictions_.kind == PredictionKind::kClasses ? -1.0f : std::nanf("");
+    for (const auto& [index, error] : predictions_.failures) {
+      std::ranges::fill_n(predictions_.values.begin() + index * columns_, columns_, none);
+    }
+  }
+
   /// The blocks of all ranks, in their order, to rank 0. Also keeps the ranks together.
   void collect(const Tensor& rows) {
     const Tensor all = Tensor::empty({communicator_.size() * block_, columns_}, DType::kFloat32);
     communicator_.all_gather(rows, all, Stream::calling_thread());
-    if (communicator_.rank() != 0 || options_.out.empty()) return;
+    if (communicator_.rank() != 0 || !keeps()) return;
     const auto values = all.as<float>();
     predictions_.values.insert(predictions_.values.end(), values.begin(), values.end());
   }
@@ -275,9 +287,11 @@ class Inference {
                        .accuracy = {},
                        .not_finite = static_cast<std::int64_t>(sums.item(3)),
                        .agreement = {},
-                       .of_mean = !options_.raw_weights && step::has_mean(saved_),
+                       .of_mean = !options_.saved.raw_weights && step::has_mean(saved_),
                        .checkpoint = saved_.path};
-    if (task_.classifies()) result.accuracy = sums.item(1) / sums.item(6);
+    result.failures = std::move(predictions_.failures);
+    result.text = std::move(text_);
+    if (task_.classifies() && !work_.files.inputs) result.accuracy = sums.item(1) / sums.item(6);
     if (!float32_) return result;
     Agreement& agreement = result.agreement.emplace();
     // All positions, those without a label too.
@@ -290,10 +304,13 @@ class Inference {
 
   comm::Communicator& communicator_;
   const InferOptions& options_;
+  Work work_;
   data::DatasetPtr dataset_;
   Task task_;
-  Predictions predictions_;   ///< on rank 0
-  std::int64_t columns_ = 0;  ///< numbers of an answer
+  Answers answers_;
+  Predictions predictions_;  ///< on rank 0
+  std::int64_t columns_;     ///< numbers of an answer
+  std::string text_;         ///< on rank 0
   std::int64_t block_;
   data::LoaderOptions loading_;   ///< of this rank's blocks; without steps where it has none
   checkpoint::Checkpoint saved_;  ///< on rank 0

@@ -3,13 +3,17 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/group/world.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/tensor/device.h"
 #include "runtime/tensor/dtype.h"
+#include "runtime/train/infer/prediction_text.h"
+#include "runtime/train/saved_model.h"
 
 namespace lockstep::job {
 class Job;
@@ -18,11 +22,13 @@ class Job;
 namespace lockstep::train {
 
 struct InferOptions {
-  std::filesystem::path checkpoint;  ///< itself, or a run directory for its newest one
+  SavedModel saved;
   data::Split split = data::Split::kEval;
-  bool half = false;          ///< weights and operations in 16 bits: amp.dtype, or fp16 where that is FP32
-  bool raw_weights = false;   ///< not their running mean, where the checkpoint has one
-  std::filesystem::path out;  ///< where the predictions go; empty: nowhere
+  std::vector<std::string> inputs = {};  ///< files and folders to predict in place of a data set: data::open_inputs()
+  std::int64_t top = 0;                  ///< of classes, so many of the most probable; 0: all in their order
+  bool half = false;                     ///< weights and operations in 16 bits: amp.dtype, or fp16 where that is FP32
+  std::filesystem::path out;             ///< where the predictions go; empty: nowhere
+  std::optional<TextFormat> text = {};   ///< InferResult::text holds them in this format
   Device device = kCpu;
 };
 
@@ -43,16 +49,19 @@ struct InferResult {
   std::int64_t samples = 0;
   DType dtype = DType::kFloat32;
   ModelCost cost;
-  std::optional<double> accuracy;  ///< of classification: share of the targets that count
-  std::int64_t not_finite = 0;     ///< samples with an inf or a NaN among their predictions
+  std::optional<double> accuracy;                     ///< of classification: share of the targets that count
+  std::int64_t not_finite = 0;                        ///< samples with an inf or a NaN among their predictions
+  std::map<std::int64_t, std::string> failures = {};  ///< inputs that could not be read, and why; on rank 0
   std::optional<Agreement> agreement;
+  std::string text = {};   ///< the predictions, a line a sample; on rank 0
   bool of_mean = false;    ///< predicted with the running mean of the weights, on rank 0
   std::string checkpoint;  ///< on rank 0
 };
 
-/// Predicts a data set of the job, without augmentation, with a checkpoint's weights. Blocks of data.eval_batch samples
-/// are dealt to the ranks, so that each number is computed alike however many ranks there are: the file is the same to
-/// the byte. Rank 0 writes it (prediction_file.h), whole, in the order of the samples. A collective; throws Error.
+/// Predicts a data set of the job, without augmentation, or files without targets, with a checkpoint's weights. Blocks
+/// of data.eval_batch samples are dealt to the ranks, so that each number is computed alike however many ranks there
+/// are: the file is the same to the byte. Rank 0 writes it (prediction_file.h), whole, in the order of the samples. A
+/// collective; throws Error.
 InferResult infer(comm::World& world, const job::Job& job, const InferOptions& options);
 
 }  // namespace lockstep::train

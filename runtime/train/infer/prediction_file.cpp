@@ -6,18 +6,13 @@
 
 #include <bit>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 #include "runtime/base/error.h"
 #include "runtime/base/files/whole_file.h"
-#include "runtime/train/prediction.h"
 
 namespace lockstep::train {
 
@@ -33,67 +28,14 @@ void for_each_row(const Predictions& predictions, const Line& line) {
   }
 }
 
-/// The name of class `number`; empty where it has none.
-std::string_view name_of_class(const Predictions& predictions, std::int64_t number) {
-  if (number < 0 || number >= std::ssize(predictions.class_names)) return {};
-  return predictions.class_names[static_cast<std::size_t>(number)];
-}
-
-/// A cell of CSV, in quotes where RFC 4180 asks for them.
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string cell = "\"";
-  for (const char c : text) cell.append(c == '"' ? 2 : 1, c);
-  return cell + '"';
-}
-
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-// fmt prints the shortest number that reads back as the same float.
-
-std::string csv(const Predictions& predictions) {
-  const bool classifies = predictions.kind == PredictionKind::kProbabilities;
-  const bool named = classifies && !predictions.class_names.empty();
-  std::string text = named ? "sample,class,name" : classifies ? "sample,class" : "sample";
-  for (std::int64_t c = 0; c < predictions.shape.numel(); ++c) {
-    fmt::format_to(std::back_inserter(text), ",{}{}", classifies ? "p" : "v", c);
-  }
-  text += '\n';
-  for_each_row(predictions, [&](std::size_t sample, std::span<const float> row) {
-    const auto out = std::back_inserter(text);
-    fmt::format_to(out, "{}", sample);
-    if (classifies) fmt::format_to(out, ",{}", class_of(row));
-    if (named) fmt::format_to(out, ",{}", csv_cell(name_of_class(predictions, class_of(row))));
-    for (const float value : row) fmt::format_to(out, ",{}", value);
-    text += '\n';
-  });
-  return text;
-}
-
-std::string json_lines(const Predictions& predictions) {
-  const bool classifies = predictions.kind == PredictionKind::kProbabilities;
-  const bool named = classifies && !predictions.class_names.empty();
-  std::string text;
-  for_each_row(predictions, [&](std::size_t sample, std::span<const float> row) {
-    const auto out = std::back_inserter(text);
-    fmt::format_to(out, "{{\"sample\":{}", sample);
-    if (classifies) fmt::format_to(out, ",\"class\":{}", class_of(row));
-    if (named) fmt::format_to(out, ",\"name\":{}", json_string(name_of_class(predictions, class_of(row))));
-    text += classifies ? ",\"probabilities\":[" : ",\"values\":[";
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      if (c > 0) text += ',';
-      // JSON has no NaN and no infinity.
-      if (std::isfinite(row[c])) {
-        fmt::format_to(out, "{}", row[c]);
-      } else {
-        text += "null";
-      }
-    }
-    text += "]}\n";
-  });
-  return text;
+PredictionLine line_for(const Predictions& predictions, TextFormat format) {
+  return {.format = format,
+          .kind = predictions.kind,
+          .numbers = predictions.shape.numel(),
+          .class_names = predictions.class_names,
+          .top = predictions.top,
+          .of_inputs = predictions.inputs != nullptr,
+          .row_title = predictions.inputs ? std::string(predictions.inputs->row_title()) : ""};
 }
 
 template <class T>
@@ -137,6 +79,23 @@ std::string npy(const Predictions& predictions) {
 
 }  // namespace
 
+std::string text_of(const Predictions& predictions, TextFormat format) {
+  const PredictionLine line = line_for(predictions, format);
+  std::string text = header_of(line);
+  for_each_row(predictions, [&](std::size_t i, std::span<const float> row) {
+    const auto sample = static_cast<std::int64_t>(i);
+    if (predictions.inputs == nullptr) {
+      text += line_of(line, sample, row);
+      return;
+    }
+    const data::InputPlace place = predictions.inputs->place(sample);
+    const auto failure = predictions.failures.find(sample);
+    text += failure == predictions.failures.end() ? line_of(line, place, row)
+                                                  : line_of_failure(line, place, failure->second);
+  });
+  return text;
+}
+
 void require_prediction_format(const fs::path& path) {
   const fs::path extension = path.extension();
   if (extension == ".csv" || extension == ".jsonl" || extension == ".npy") return;
@@ -162,10 +121,10 @@ void require_writable(const fs::path& path) {
 void write_predictions(const fs::path& path, const Predictions& predictions) {
   require_prediction_format(path);
   require_prediction_shape(path, predictions.shape);
-  const fs::path extension = path.extension();
-  const std::string content = extension == ".csv"     ? csv(predictions)
-                              : extension == ".jsonl" ? json_lines(predictions)
-                                                      : npy(predictions);
+  const std::string content =
+      path.extension() == ".npy"
+          ? npy(predictions)
+          : text_of(predictions, path.extension() == ".csv" ? TextFormat::kCsv : TextFormat::kJsonLines);
   if (const std::error_code error = write_whole_file(path, content)) refuse(path, error.message());
 }
 

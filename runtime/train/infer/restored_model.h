@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "model_zoo/build.h"
 #include "runtime/nn/module.h"
+#include "runtime/train/saved_model.h"
 #include "runtime/train/task.h"
 
 namespace lockstep::job {
@@ -24,8 +24,7 @@ struct RestoredModel {
   std::unique_ptr<nn::Module> model;
 };
 
-/// `checkpoint`: itself, or a run directory for its newest one. `raw_weights`: not their running mean where the
-/// checkpoint has one. Throws UsageError where it is of another model, StorageError.
-RestoredModel restored_model(const job::Job& job, const std::filesystem::path& checkpoint, bool raw_weights);
+/// Throws UsageError where the checkpoint is of another model, StorageError.
+RestoredModel restored_model(const job::Job& job, const SavedModel& saved);
 
 }  // namespace lockstep::train

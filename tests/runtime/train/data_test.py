@@ -10,9 +10,8 @@ import struct
 import subprocess
 import tarfile
 import unittest
-import zlib
 
-from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, mpirun_of, npy, require_mpi
+from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, mpirun_of, npy, png, require_mpi
 
 SAMPLES = 50  # of which a step takes 8: an epoch ends within the seventh
 STEPS = 12
@@ -45,15 +44,6 @@ def nifti(extents, values):
     struct.pack_into(">3f", header, 108, 352, 0.5, 0)
     header[344:347] = b"n+1"
     return bytes(header) + struct.pack(f">{len(values)}h", *values)
-
-
-def png(width, height, pixel):
-    """`pixel` gives the red, green and blue at (x, y)."""
-    def chunk(kind, content):
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-    rows = b"".join(b"\0" + b"".join(bytes(pixel(x, y)) for x in range(width)) for y in range(height))
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)) +
-            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
 class OwnFiles(RunTest):

@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 import uuid
+import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
@@ -80,6 +81,15 @@ def npy(descr, shape, content):
     text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     text += b" " * (-(len(text) + 11) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+
+def png(width, height, pixel):
+    """`pixel` gives the red, green and blue at (x, y)."""
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    rows = b"".join(b"\0" + b"".join(bytes(pixel(x, y)) for x in range(width)) for y in range(height))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
 class Run:

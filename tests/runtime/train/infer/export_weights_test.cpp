@@ -34,7 +34,7 @@ TEST(ExportWeights, SyncsTheFileAndThenItsFolder) {
     return StorageFault{};
   });
   const fs::path out = folder / "out" / "weights.safetensors";
-  export_weights(options.job, {.checkpoint = options.run_dir, .out = out});
+  export_weights(options.job, {.saved = {.checkpoint = options.run_dir}, .out = out});
   set_storage_hook({});
   EXPECT_THAT(synced, testing::ElementsAre(out.string() + ".tmp", out.parent_path().string()));
   fs::remove_all(folder);

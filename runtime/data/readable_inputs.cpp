@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/readable_inputs.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+
+namespace lockstep::data {
+
+void ReadableInputs::get(const SampleKey& key, const Sample& sample) const {
+  try {
+    base_->get(key, sample);
+  } catch (const StorageError& error) {
+    std::ranges::fill(sample.values, 0.0f);
+    std::ranges::fill(sample.tokens, 0);
+    std::ranges::fill(sample.target, 0.0f);
+    const std::lock_guard lock(mutex_);
+    failures_[key.index] = error.what();
+  }
+}
+
+std::map<std::int64_t, std::string> ReadableInputs::failures() const {
+  const std::lock_guard lock(mutex_);
+  return failures_;
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/infer/predictor.h"
+
+#include <algorithm>
+
+#include "runtime/autograd/grad_mode.h"
+#include "runtime/base/error.h"
+#include "runtime/data/loader.h"
+#include "runtime/data/make_dataset.h"
+#include "runtime/job/data_options.h"
+#include "runtime/job/job.h"
+#include "runtime/job/training_options.h"
+#include "runtime/train/infer/answers.h"
+#include "runtime/train/infer/prepared_inputs.h"
+#include "runtime/train/infer/restored_model.h"
+#include "runtime/train/infer/trained_run.h"
+
+namespace lockstep::train {
+
+struct Predictor::Deployed {
+  Deployed(const TrainedRun& run, const PredictorOptions& options)
+      : data(known_data_of(run.checked.job, run.saved)),
+        restored(restored_model(run.checked.job, run.saved)),
+        answers(restored.task),
+        device(options.device),
+        loading(job::loader_options(run.checked.job)) {
+    restored.model->to(device).to(inference_dtype(run.checked.job, options.half)).train(false);
+    loading.global_batch = run.checked.job.data().eval_batch();
+    loading.accumulate = 1;
+    loading.shuffle = false;
+    loading.drop_last = false;
+    loading.errors = {};
+    loading.device = device;
+    loading.input_dtype = DType::kFloat32;
+  }
+
+  data::DataOptions data;
+  RestoredModel restored;
+  Answers answers;
+  Device device;
+  data::LoaderOptions loading;
+};
+
+Predictor::Predictor(const std::filesystem::path& run, const PredictorOptions& options) {
+  TrainedRun trained = open_run(run, options.latest, {});
+  trained.saved.raw_weights = options.raw_weights;
+  deployed_ = std::make_unique<Deployed>(trained, options);
+}
+
+Predictor::~Predictor() = default;
+Predictor::Predictor(Predictor&&) noexcept = default;
+Predictor& Predictor::operator=(Predictor&&) noexcept = default;
+
+PredictionKind Predictor::kind() const { return deployed_->answers.kind(); }
+const Shape& Predictor::shape() const { return deployed_->answers.shape(); }
+const std::vector<std::string>& Predictor::class_names() const { return deployed_->data.prepared->class_names; }
+const Shape& Predictor::sample_shape() const { return deployed_->data.prepared->trained.sample_shape; }
+const std::string& Predictor::checkpoint() const { return deployed_->restored.checkpoint; }
+
+Tensor Predictor::predict(const Tensor& samples) {
+  const InputSpec spec = deployed_->data.prepared->trained.inputs().front();
+  const auto extents = samples.shape().extents();
+  if (extents.empty() || !std::ranges::equal(extents.subspan(1), spec.shape.extents())) {
+    throw ShapeError("a Predictor of samples " + spec.str() + " was given " + samples.shape().str() +
+                     "; expected a batch of such samples");
+  }
+  const autograd::NoGrad no_grad;
+  const Tensor output = deployed_->restored.model->forward(samples.to(deployed_->device)).to(kCpu);
+  const Shape& shape = deployed_->answers.shape();
+  std::vector<std::int64_t> all(shape.extents().begin(), shape.extents().end());
+  all.insert(all.begin(), extents.front());
+  const Tensor predictions = Tensor::empty(Shape(std::span<const std::int64_t>(all)), DType::kFloat32);
+  const auto columns = static_cast<std::size_t>(shape.numel());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(extents.front()); ++i) {
+    deployed_->answers.write(deployed_->answers.numbers_of(output, i),
+                             predictions.mutable_as<float>().subspan(i * columns, columns));
+  }
+  return predictions;
+}
+
+std::vector<Prediction> Predictor::predict(std::span<const std::string> paths) {
+  const PreparedInputs prepared = prepared_inputs(deployed_->data, paths);
+  const std::int64_t size = prepared.readable->size();
+  std::vector<Prediction> predictions;
+  if (size == 0) return predictions;
+  data::LoaderOptions loading = deployed_->loading;
+  loading.steps = static_cast<std::uint64_t>(data::steps_per_epoch(size, loading.global_batch, false));
+  data::Loader loader(prepared.readable, loading);
+  const auto columns = static_cast<std::size_t>(shape().numel());
+  for (std::uint64_t step = 0; step < loading.steps; ++step) {
+    const data::Batch batch = loader.next();
+    const Tensor rows = predict(batch.input);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rows.size(0)); ++i) {
+      const auto row = rows.as<float>().subspan(i * columns, columns);
+      predictions.push_back(
+          {.place = prepared.inputs->place(std::ssize(predictions)), .numbers = {row.begin(), row.end()}, .error = {}});
+    }
+  }
+  for (const auto& [index, error] : prepared.readable->failures()) {
+    predictions[static_cast<std::size_t>(index)].error = error;
+    predictions[static_cast<std::size_t>(index)].numbers.clear();
+  }
+  return predictions;
+}
+
+}  // namespace lockstep::train
