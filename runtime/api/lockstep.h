@@ -65,7 +65,9 @@
 #include "runtime/step/training_step.h"
 #include "runtime/step/weight_file.h"
 
-// A program that is the lockstep command with models, data and losses of its own; a run inside any other program.
+// A program that is the lockstep command with models, data and losses of its own; a run inside any other program, and a
+// trained run in use.
 #include "launcher/main.h"
 #include "runtime/step/registered_loss.h"
+#include "runtime/train/infer/predictor.h"
 #include "runtime/train/trainer.h"

@@ -15,8 +15,9 @@ constexpr std::size_t kMostMembers = 64;
 
 }  // namespace
 
-CheckpointFiles::CheckpointFiles(std::string path)
-    : path_(std::move(path)), bundled_(!std::filesystem::is_directory(path_)) {
+CheckpointFiles::CheckpointFiles(std::string path) : path_(std::move(path)) {
+  std::error_code unreachable;  // opening it says why
+  bundled_ = std::filesystem::is_regular_file(path_, unreachable);
   if (!bundled_) return;
   data::read_tar_index(StoredFile(path_), [this](const data::TarMember& member, const auto&) {
     // Names are looked up here and never become paths.

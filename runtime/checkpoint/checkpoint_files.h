@@ -32,7 +32,7 @@ class CheckpointFiles {
     std::uint64_t size;
   };
   std::string path_;
-  bool bundled_;
+  bool bundled_ = false;
   std::map<std::string, Part> parts_;  ///< of a bundle
 };
 
