@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -14,6 +15,9 @@
 #include "runtime/train/infer/generation.h"
 #include "runtime/train/infer/inference.h"
 #include "runtime/train/infer/prediction_file.h"
+#include "runtime/train/infer/prediction_stream.h"
+#include "runtime/train/infer/predictor.h"
+#include "runtime/train/infer/trained_run.h"
 #include "runtime/train/record/status_board.h"
 
 namespace lockstep::launcher {
@@ -157,8 +161,26 @@ ExitCode tell_inputs(const InferCommand& command, const train::InferResult& resu
   return command.strict ? ExitCode::kStorage : ExitCode::kDone;
 }
 
+/// Lines in, lines out.
+ExitCode stream(const InferCommand& command) {
+  if (must_start_ranks(command.launch)) {
+    throw UsageError("--input -: one process answers lines", "Leave out --nproc and --hosts.");
+  }
+  if (!command.out.empty()) throw UsageError("--input -: answers go to stdout", "Leave out --out.");
+  const Trained trained = command.trained.open();
+  train::Predictor predictor({.checked = trained.checked, .saved = trained.saved},
+                             {.half = command.half, .device = command.launch.device_of(0)});
+  const train::PredictionLine line = predictor.line(*text_format(command), command.text.sampling.top_k);
+  const train::StreamCounts counts = train::predict_lines(predictor, STDIN_FILENO, line, [](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  });
+  return command.strict && counts.failures > 0 ? ExitCode::kStorage : ExitCode::kDone;
+}
+
 ExitCode run(const InferCommand& command) {
   command.launch.require_device();
+  if (command.inputs == std::vector<std::string>{"-"}) return stream(command);
   if (!command.text.prompt.empty()) {
     if (must_start_ranks(command.launch))
       throw UsageError("--prompt: one process writes a text", "Leave out --nproc and --hosts.");
@@ -209,7 +231,7 @@ void add_infer(CLI::App& app, Action& chosen) {
       infer
           .add_option("--input", command->inputs,
                       "files and folders to predict, without targets: images, arrays *.npy, tables, texts or volumes, "
-                      "as the run was trained on")
+                      "as the run was trained on; -: lines on stdin, each answered as it comes")
           ->type_name("PATH")
           ->check(not_empty())
           ->excludes("--data");

@@ -17,6 +17,7 @@ namespace lockstep::data {
 class ArrayInputs : public Inputs {
  public:
   static constexpr std::array<std::string_view, 1> kEndings{".npy"};
+  static constexpr std::string_view kRowTitle = "row";
 
   /// `of_bytes`: samples are bytes, of which the model sees shares of 255; an array of floats holds these shares.
   /// Throws UsageError for an array of another shape, and for tokens that are no integers.
@@ -26,7 +27,7 @@ class ArrayInputs : public Inputs {
   Shape sample_shape() const override { return spec_.shape; }
   std::int64_t vocabulary() const override { return spec_.vocabulary; }
   InputPlace place(std::int64_t index) const override;
-  std::string_view row_title() const override { return "row"; }
+  std::string_view row_title() const override { return kRowTitle; }
 
  private:
   struct Part {

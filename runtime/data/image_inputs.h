@@ -15,6 +15,7 @@ namespace lockstep::data {
 class ImageInputs : public Inputs {
  public:
   static constexpr std::array<std::string_view, 3> kEndings{".jpg", ".jpeg", ".png"};
+  static constexpr std::string_view kRowTitle = "";
 
   ImageInputs(std::vector<std::string> files, const ImageCrop& crop) : files_(std::move(files)), crop_(crop) {}
 

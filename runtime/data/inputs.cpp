@@ -23,6 +23,14 @@ concept OfBytes = std::same_as<Options, IdxOptions> || std::same_as<Options, Cif
 
 }  // namespace
 
+std::string_view row_title_of(const DataOptions& options) {
+  return std::visit(
+      []<class Options>(const Options&) {
+        return CropsImages<Options> ? ImageInputs::kRowTitle : ArrayInputs::kRowTitle;
+      },
+      options.train);
+}
+
 std::shared_ptr<const Inputs> open_inputs(const DataOptions& options, std::span<const std::string> paths) {
   const Description& trained = options.prepared.value().trained;
   if (!trained.more_inputs.empty()) {

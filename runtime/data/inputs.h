@@ -44,6 +44,9 @@ class Inputs : public Dataset {
 /// for a path that is not there, for a file with another ending and for a folder without such files.
 std::vector<std::string> input_files(std::span<const std::string> paths, std::span<const std::string_view> endings);
 
+/// Inputs::row_title() of what open_inputs() gives for such a model.
+std::string_view row_title_of(const DataOptions& options);
+
 /// Opens files as samples for a model that was trained on the training data of `options`, whose preparation is known:
 /// prepared as these were, but for the normalisation. Throws UsageError as input_files() does, and where files cannot
 /// stand for such samples. A file that cannot be read is one sample, whose get() throws.

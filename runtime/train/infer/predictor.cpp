@@ -47,6 +47,9 @@ Predictor::Predictor(const std::filesystem::path& run, const PredictorOptions& o
   deployed_ = std::make_unique<Deployed>(trained, options);
 }
 
+Predictor::Predictor(const TrainedRun& run, const PredictorOptions& options)
+    : deployed_(std::make_unique<Deployed>(run, options)) {}
+
 Predictor::~Predictor() = default;
 Predictor::Predictor(Predictor&&) noexcept = default;
 Predictor& Predictor::operator=(Predictor&&) noexcept = default;
@@ -56,6 +59,16 @@ const Shape& Predictor::shape() const { return deployed_->answers.shape(); }
 const std::vector<std::string>& Predictor::class_names() const { return deployed_->data.prepared->class_names; }
 const Shape& Predictor::sample_shape() const { return deployed_->data.prepared->trained.sample_shape; }
 const std::string& Predictor::checkpoint() const { return deployed_->restored.checkpoint; }
+
+PredictionLine Predictor::line(TextFormat format, std::int64_t top) const {
+  return {.format = format,
+          .kind = kind(),
+          .numbers = shape().numel(),
+          .class_names = class_names(),
+          .top = top,
+          .of_inputs = true,
+          .row_title = std::string(data::row_title_of(deployed_->data))};
+}
 
 Tensor Predictor::predict(const Tensor& samples) {
   const InputSpec spec = deployed_->data.prepared->trained.inputs().front();

@@ -16,6 +16,8 @@
 
 namespace lockstep::train {
 
+struct TrainedRun;
+
 struct PredictorOptions {
   bool latest = false;       ///< the newest weights, also where the run keeps its best ones
   bool raw_weights = false;  ///< not their running mean, where the checkpoint has one
@@ -36,6 +38,8 @@ class Predictor {
  public:
   /// `run`: a run directory, a checkpoint or a bundle. Throws UsageError, StorageError.
   explicit Predictor(const std::filesystem::path& run, const PredictorOptions& options = {});
+  /// Of a run that is open.
+  Predictor(const TrainedRun& run, const PredictorOptions& options);
   ~Predictor();
   Predictor(Predictor&&) noexcept;
   Predictor& operator=(Predictor&&) noexcept;
@@ -49,6 +53,8 @@ class Predictor {
   const Shape& sample_shape() const;
   /// The checkpoint that was read.
   const std::string& checkpoint() const;
+  /// How a line of text tells of this run's predictions.
+  PredictionLine line(TextFormat format, std::int64_t top = 0) const;
 
   /// Files and folders, in their order: prepared as the training data were and predicted in batches.
   std::vector<Prediction> predict(std::span<const std::string> paths);

@@ -185,6 +185,22 @@ class CarriedRuns(RunTest):
         one = json.loads(self.call("infer", run, "--input", "photos/red/01.png", "--top-k", "1", "--json"))
         self.assertEqual(list(one["top"][0]), ["class", "name", "probability"])
 
+    def test_a_subprocess_answers_line_by_line(self):
+        run = self.images_run()
+        rows = self.call("infer", run, "--input", "photos").splitlines()
+        with subprocess.Popen([LOCKSTEP, "infer", str(run), "--input", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True, cwd=self.away) as process:
+            self.assertEqual(process.stdout.readline().rstrip(), rows[0])
+            for path, row in ((row.split(",")[0], row) for row in rows[1:]):
+                process.stdin.write(path + "\n")
+                process.stdin.flush()
+                self.assertEqual(process.stdout.readline().rstrip(), row)
+            process.stdin.write("none.png\nphotos/red/01.png")
+            process.stdin.close()
+            self.assertEqual(process.stdout.readline().rstrip(), "none.png,,,,")
+            self.assertTrue(process.stdout.readline().startswith("photos/red/01.png,"))
+        self.assertEqual(process.returncode, 0)
+
     def test_ranks_write_the_same_bytes(self):
         run = self.images_run()
         (self.away / "photos/red/03.png").write_bytes(b"no image")
