@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "configs/checkpoint.pb.h"
 #include "runtime/base/error.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 namespace lockstep::step {
 
