@@ -5,28 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/data/formats/byte_reader.h"
+#include "runtime/data/formats/nifti_fields.h"
 
 namespace lockstep::data {
 
 namespace {
-
-// Fields of the header by their places.
-constexpr std::size_t kHeaderBytes = 348;
-constexpr std::size_t kDimensions = 40;  // int16 [8]: how many, then each
-constexpr std::size_t kDataType = 70;
-constexpr std::size_t kVoxelOffset = 108;
-constexpr std::size_t kSlope = 112;
-constexpr std::size_t kIntercept = 116;
-constexpr std::size_t kNiftiMagic = 344;
 
 constexpr std::int32_t kNifti2Bytes = 540;
 /// The most bytes that a byte of a gzipped file can stand for: two bits say 258 bytes again.
@@ -36,19 +26,11 @@ constexpr double kMostDataOffset = 1 << 24;
 constexpr std::size_t kConvertedAtOnce = 1 << 14;  ///< numbers that are converted at a time
 
 template <class T>
-T number_at(const std::uint8_t* bytes, bool swapped) {
-  std::array<std::uint8_t, sizeof(T)> copy;
-  std::copy_n(bytes, sizeof(T), copy.begin());
-  if (swapped) std::ranges::reverse(copy);
-  return std::bit_cast<T>(copy);
-}
-
-template <class T>
 void convert(const std::vector<std::uint8_t>& bytes, const NiftiHeader& header, std::span<float> out,
              std::size_t stride) {
   const std::size_t count = bytes.size() / sizeof(T);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto stored = static_cast<double>(number_at<T>(bytes.data() + i * sizeof(T), header.swapped));
+    const auto stored = static_cast<double>(nifti::number_at<T>(bytes.data() + i * sizeof(T), header.swapped));
     out[i * stride] = static_cast<float>(stored * header.slope + header.intercept);
   }
 }
@@ -78,31 +60,31 @@ const Type* type_of(int code) {
 /// Whether the order of bytes is the other one.
 bool order_of(const std::string& path, const std::vector<std::uint8_t>& bytes) {
   for (const bool swapped : {false, true}) {
-    const auto size = number_at<std::int32_t>(bytes.data(), swapped);
-    if (size == static_cast<std::int32_t>(kHeaderBytes)) return swapped;
+    const auto size = nifti::number_at<std::int32_t>(bytes.data(), swapped);
+    if (size == static_cast<std::int32_t>(nifti::kHeaderBytes)) return swapped;
     if (size == kNifti2Bytes) refuse(path, 0, "is a NIfTI-2 file", "Save it as NIfTI-1.");
   }
   refuse(path, 0, "is no NIfTI file: its first number is not 348");
 }
 
 void require_magic(const std::string& path, const std::vector<std::uint8_t>& bytes) {
-  const std::string_view magic(reinterpret_cast<const char*>(bytes.data()) + kNiftiMagic, 4);
+  const std::string_view magic(reinterpret_cast<const char*>(bytes.data()) + nifti::kMagic, 4);
   if (magic == std::string_view("n+1\0", 4)) return;
   if (magic == std::string_view("ni1\0", 4)) {
-    refuse(path, kNiftiMagic, "has its voxels in a second file", "Save it as one file, *.nii.");
+    refuse(path, nifti::kMagic, "has its voxels in a second file", "Save it as one file, *.nii.");
   }
-  refuse(path, kNiftiMagic, "is no NIfTI-1 file: its mark is not \"n+1\"");
+  refuse(path, nifti::kMagic, "is no NIfTI-1 file: its mark is not \"n+1\"");
 }
 
 /// [D, H, W, C]
 Shape shape_of(const std::string& path, const std::vector<std::uint8_t>& bytes, bool swapped, std::int64_t most) {
   const auto dimension = [&](std::size_t d) {
-    return number_at<std::int16_t>(bytes.data() + kDimensions + 2 * d, swapped);
+    return nifti::number_at<std::int16_t>(bytes.data() + nifti::kDimensions + 2 * d, swapped);
   };
   constexpr int kFewest = 3, kMost = 5;
   const int count = dimension(0);
   if (count < kFewest || count > kMost) {
-    refuse(path, kDimensions, fmt::format("has {} dimensions, expected 3, or 4 with channels", count),
+    refuse(path, nifti::kDimensions, fmt::format("has {} dimensions, expected 3, or 4 with channels", count),
            "Split the file into volumes.");
   }
   std::array<std::int64_t, kMost> extents{1, 1, 1, 1, 1};
@@ -111,15 +93,22 @@ Shape shape_of(const std::string& path, const std::vector<std::uint8_t>& bytes, 
     const auto place = static_cast<std::size_t>(d);
     extents[place] = dimension(place + 1);
     if (extents[place] < 1) {
-      refuse(path, kDimensions + 2 * place + 2, fmt::format("has an extent of {}", extents[place]));
+      refuse(path, nifti::kDimensions + 2 * place + 2, fmt::format("has an extent of {}", extents[place]));
     }
     if (numbers > most / extents[place]) {
-      refuse(path, kDimensions, fmt::format("has more voxels than the {} that are taken", most),
+      refuse(path, nifti::kDimensions, fmt::format("has more voxels than the {} that are taken", most),
              "Cut the volume, or raise max_voxels.");
     }
     numbers *= extents[place];
   }
   return {extents[2], extents[1], extents[0], extents[3] * extents[4]};
+}
+
+NiftiGeometry geometry_of(const std::vector<std::uint8_t>& bytes, bool swapped) {
+  NiftiGeometry geometry;
+  nifti::for_each_number(
+      geometry, [&]<class T>(std::size_t at, T& number) { number = nifti::number_at<T>(bytes.data() + at, swapped); });
+  return geometry;
 }
 
 /// A reader makes room for all voxels before it reads them, so the size that the header states must fit the file's.
@@ -143,29 +132,30 @@ void require_room(const std::string& path, const NiftiHeader& header) {
 }  // namespace
 
 NiftiHeader read_nifti_header(const std::string& path, std::int64_t max_voxels) {
-  const std::vector<std::uint8_t> bytes = ByteReader(path).read(kHeaderBytes);
+  const std::vector<std::uint8_t> bytes = ByteReader(path).read(nifti::kHeaderBytes);
   NiftiHeader header;
   header.swapped = order_of(path, bytes);
   require_magic(path, bytes);
   header.shape = shape_of(path, bytes, header.swapped, max_voxels);
-  header.type = number_at<std::int16_t>(bytes.data() + kDataType, header.swapped);
+  header.type = nifti::number_at<std::int16_t>(bytes.data() + nifti::kDataType, header.swapped);
   if (type_of(header.type) == nullptr) {
-    refuse(path, kDataType, fmt::format("holds numbers of type {}", header.type),
+    refuse(path, nifti::kDataType, fmt::format("holds numbers of type {}", header.type),
            "Save the volume as integers or as float32.");
   }
-  const float offset = number_at<float>(bytes.data() + kVoxelOffset, header.swapped);
-  if (!(offset >= static_cast<float>(kHeaderBytes) && static_cast<double>(offset) <= kMostDataOffset) ||
+  const float offset = nifti::number_at<float>(bytes.data() + nifti::kVoxelOffset, header.swapped);
+  if (!(offset >= static_cast<float>(nifti::kHeaderBytes) && static_cast<double>(offset) <= kMostDataOffset) ||
       offset != std::floor(offset)) {
-    refuse(path, kVoxelOffset, fmt::format("its voxels begin at byte {}", offset));
+    refuse(path, nifti::kVoxelOffset, fmt::format("its voxels begin at byte {}", offset));
   }
   header.data = static_cast<std::uint64_t>(offset);
+  header.geometry = geometry_of(bytes, header.swapped);
   require_room(path, header);
-  const float slope = number_at<float>(bytes.data() + kSlope, header.swapped);
-  const float intercept = number_at<float>(bytes.data() + kIntercept, header.swapped);
+  const float slope = nifti::number_at<float>(bytes.data() + nifti::kSlope, header.swapped);
+  const float intercept = nifti::number_at<float>(bytes.data() + nifti::kIntercept, header.swapped);
   // 0 says that stored numbers are the values.
   if (slope == 0.0f) return header;
   if (!std::isfinite(slope) || !std::isfinite(intercept)) {
-    refuse(path, kSlope, fmt::format("its values are {} times the stored ones, plus {}", slope, intercept));
+    refuse(path, nifti::kSlope, fmt::format("its values are {} times the stored ones, plus {}", slope, intercept));
   }
   header.slope = static_cast<double>(slope);
   header.intercept = static_cast<double>(intercept);

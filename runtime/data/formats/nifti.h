@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/data/formats/nifti_geometry.h"
 #include "runtime/data/formats/range.h"
 #include "runtime/tensor/shape.h"
 
@@ -18,6 +19,7 @@ struct NiftiHeader {
   std::uint64_t data = 0;  ///< where the voxels begin, in bytes
   double slope = 1;        ///< a value is slope * stored + intercept
   double intercept = 0;
+  NiftiGeometry geometry = {};
 };
 
 /// Reads the header alone. Throws StorageError that names file and byte for anything but integers of 1 to 8 bytes and

@@ -17,6 +17,15 @@ void put(Bytes& bytes, std::size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
+/// Of a golden file: two hexadecimal digits a byte.
+inline Bytes bytes_of_hex(const std::string& digits) {
+  Bytes bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    bytes.push_back(static_cast<std::uint8_t>(std::stoi(digits.substr(i, 2), nullptr, 16)));
+  }
+  return bytes;
+}
+
 /// The header and no voxel: float32 of these extents, x first.
 inline Bytes nifti_header(const std::vector<std::int16_t>& extents) {
   Bytes bytes(352);

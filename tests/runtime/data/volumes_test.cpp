@@ -50,12 +50,7 @@ class VolumesTest : public testing::Test {
 TEST_F(VolumesTest, AreReadAsNibabelReadsThem) {
   const json golden = json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/nifti.json"));
   for (const auto& [name, volume] : golden["volumes"].items()) {
-    const std::string digits = volume["file"];
-    Bytes bytes;
-    for (std::size_t i = 0; i < digits.size(); i += 2) {
-      bytes.push_back(static_cast<std::uint8_t>(std::stoi(digits.substr(i, 2), nullptr, 16)));
-    }
-    const std::string path = folder_.write("volume.nii", bytes);
+    const std::string path = folder_.write("volume.nii", bytes_of_hex(volume["file"]));
     const NiftiHeader header = read_nifti_header(path, kMost);
     const std::vector<std::int64_t> shape = volume["shape"];
     ASSERT_EQ(header.shape, Shape(std::span<const std::int64_t>(shape))) << name;
