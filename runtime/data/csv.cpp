@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "runtime/base/error.h"
+#include "runtime/base/hash.h"
 #include "runtime/base/option_checks.h"
 #include "runtime/data/class_column.h"
 #include "runtime/data/formats/csv_reader.h"
@@ -97,10 +98,20 @@ float number_of(const std::string& cell, const Columns& columns, std::size_t col
                 "Mend the cell, or name the columns to learn from in `features`.");
 }
 
+/// A hash of the text of these cells. Numbers that are made of them may depend on other rows.
+std::uint64_t content_of(const std::vector<std::string>& cells, const std::vector<std::size_t>& features) {
+  Hash128 hash;
+  for (const std::size_t column : features) {
+    hash.update(trimmed(cells[column]));
+    hash.update(std::string_view("\0", 1));
+  }
+  return hash.high64();
+}
+
 /// The memory that a sample takes; a class is its place among the cells first, then its number.
 std::size_t bytes_of_row(const Columns& columns, bool numbers) {
   const std::size_t target = numbers ? sizeof(float) : sizeof(std::uint32_t) + sizeof(std::int64_t);
-  return (columns.features.size() + (columns.weight ? 1 : 0)) * sizeof(float) + target;
+  return (columns.features.size() + (columns.weight ? 1 : 0)) * sizeof(float) + sizeof(std::uint64_t) + target;
 }
 
 }  // namespace
@@ -159,6 +170,7 @@ CsvDataset::CsvDataset(const CsvOptions& options, MemoryBudget budget) {
       }
       budget.take(bytes_of_row(*columns, numbers), file,
                   "Save the data as .npy arrays, which are read as they are drawn.");
+      rows_.contents.push_back(content_of(cells, columns->features));
       for (const std::size_t column : columns->features) {
         rows_.features.push_back(number_of(cells[column], *columns, column, reader));
       }

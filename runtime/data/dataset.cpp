@@ -42,14 +42,19 @@ struct Drawn {
 
   Sample sample() { return {values, tokens, target, labels, weight, other_label, other_weight, rows}; }
 
-  void add_to(DataHashes& hashes) const {
-    const auto add = [](const auto& numbers, Hash128& hash) { hash.update(std::as_bytes(std::span(numbers))); };
-    add(values, hashes.content);
-    add(tokens, hashes.content);
+  static void add(const auto& numbers, Hash128& hash) { hash.update(std::as_bytes(std::span(numbers))); }
+
+  void add_inputs(Hash128& hash) const {
+    add(values, hash);
+    add(tokens, hash);
     for (const Input& input : more) {
-      add(input.values, hashes.content);
-      add(input.tokens, hashes.content);
+      add(input.values, hash);
+      add(input.tokens, hash);
     }
+  }
+
+  void add_to(DataHashes& hashes) const {
+    add_inputs(hashes.content);
     add(target, hashes.labels);
     add(labels, hashes.labels);
     add(weight, hashes.labels);
@@ -88,6 +93,16 @@ void Dataset::add_to_digest(DataHashes& hashes) const {
     } catch (const StorageError&) {
       hashes.content.update("unreadable");
     }
+  }
+}
+
+void Dataset::add_content(std::int64_t index, Hash128& hash) const {
+  Drawn drawn(*this);
+  try {
+    get({.index = index}, drawn.sample());
+    drawn.add_inputs(hash);
+  } catch (const StorageError&) {
+    hash.update("unreadable");
   }
 }
 

@@ -9,6 +9,10 @@
 #include "runtime/tensor/input_spec.h"
 #include "runtime/tensor/shape.h"
 
+namespace lockstep {
+class Hash128;
+}
+
 namespace lockstep::data {
 
 struct DataHashes;
@@ -74,6 +78,10 @@ class Dataset {
   virtual void add_to_digest(DataHashes& hashes) const;
   /// Adds what a model that is trained on these data has to know of them beside their describe(): names of classes.
   virtual void add_to_preparation(Preparation&) const {}
+  /// Adds what a sample is made of, without its target: samples of the same content add the same, whatever their index,
+  /// file or target, and whatever other samples there are. By default what get() writes of its inputs in epoch 0. What
+  /// cannot be read throws no StorageError here.
+  virtual void add_content(std::int64_t index, Hash128& hash) const;
 };
 
 using DatasetPtr = std::shared_ptr<const Dataset>;
@@ -97,6 +105,7 @@ class Transform : public Dataset {
   }
   void add_to_digest(DataHashes& hashes) const final { base_->add_to_digest(hashes); }
   void add_to_preparation(Preparation& preparation) const final { base_->add_to_preparation(preparation); }
+  void add_content(std::int64_t index, Hash128& hash) const final { base_->add_content(index, hash); }
 
  private:
   virtual void apply(const SampleKey& key, const Sample& sample) const = 0;

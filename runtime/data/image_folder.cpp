@@ -112,4 +112,8 @@ void ImageFolderDataset::add_to_digest(DataHashes& hashes) const {
   }
 }
 
+void ImageFolderDataset::add_content(std::int64_t index, Hash128& hash) const {
+  add_sample_of_file(options_.folder + "/" + files_[static_cast<std::size_t>(index)].path, 2, hash);
+}
+
 }  // namespace lockstep::data

@@ -49,12 +49,23 @@ void take_patch(DatasetOptions& chosen, const AugmentOptions& augment, Split spl
   std::visit(take, chosen);
 }
 
+/// Windows that share tokens would be on both sides.
+void require_apart(const DataOptions& options) {
+  const auto* const tokens = std::get_if<TokensOptions>(&options.train);
+  if (tokens == nullptr || tokens->stride == 0 || tokens->stride >= tokens->context) return;
+  throw FieldError("data.eval_share", "needs samples that share no tokens: data.train.tokens.stride >= context",
+                   "Or hold out the end of the text: end: 0.9 in data.train, begin: 0.9 in data.eval.");
+}
+
 /// The options of one split, checked, with what they take from the other one.
 DatasetOptions options_of(const DataOptions& options, Split split) {
   const bool training = split == Split::kTrain;
   const std::string path = training ? "data.train" : "data.eval";
-  if (!training && !options.eval) throw FieldError(path, "names no data set");
-  DatasetOptions chosen = training ? options.train : *options.eval;
+  const bool holds_out = options.hold_out.eval_share > 0;
+  if (!training && !options.evaluates()) throw FieldError(path, "names no data set");
+  if (holds_out && options.eval) throw FieldError("data.eval_share", "stands in place of data.eval: give one");
+  if (holds_out) require_apart(options);
+  DatasetOptions chosen = training || holds_out ? options.train : *options.eval;
   visit_kind(chosen, [&path](auto, const auto& kind) { require_none(problems_of(kind), join_path(path, kind.kKind)); });
   require_none(problems_of(options.augment), "data.augment");
   take_patch(chosen, options.augment, split);
@@ -62,6 +73,7 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
     take_crop(chosen, options.augment);
     return chosen;
   }
+  if (holds_out) return chosen;
   DatasetOptions train_options = options.train;
   if (options.prepared) {
     visit_kind(train_options,
@@ -73,6 +85,14 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
     Kind::become_eval(eval, std::get_if<typename Kind::Options>(&train_options));
   });
   return chosen;
+}
+
+SideSamples side_of(const Dataset& all, const DataOptions& options, Split split) {
+  return samples_of(all, options.hold_out, split == Split::kTrain ? Side::kTrained : Side::kHeldOut);
+}
+
+DatasetPtr open_kind(const DatasetOptions& chosen) {
+  return visit_kind(chosen, []<class Kind>(Kind, const auto& kind) { return Kind::open(kind); });
 }
 
 }  // namespace
@@ -117,13 +137,15 @@ Description describe(const DataOptions& options, Split split) {
   if (split == Split::kTrain && options.prepared) return options.prepared->trained;
   const DatasetOptions chosen = options_of(options, split);
   Description data = visit_kind(chosen, []<class Kind>(Kind, const auto& kind) { return Kind::describe(kind); });
+  if (options.hold_out.eval_share > 0) data = described(std::move(data), side_of(*open_kind(chosen), options, split));
   const std::optional<Shape>& patch = options.augment.volume.patch;
   return patch && !cuts_itself(chosen) ? patched(std::move(data), *patch) : data;
 }
 
 DatasetPtr make_dataset(const DataOptions& options, Split split) {
   const DatasetOptions chosen = options_of(options, split);
-  DatasetPtr dataset = visit_kind(chosen, []<class Kind>(Kind, const auto& kind) { return Kind::open(kind); });
+  DatasetPtr dataset = open_kind(chosen);
+  if (options.hold_out.eval_share > 0) dataset = std::make_shared<Subset>(dataset, side_of(*dataset, options, split));
   const VolumeAugmentOptions& volume = options.augment.volume;
   if (volume.patch && !cuts_itself(chosen)) {
     const Patch::Place place = split == Split::kTrain ? Patch::Place::kRandom : Patch::Place::kMiddle;

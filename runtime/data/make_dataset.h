@@ -17,6 +17,7 @@
 #include "runtime/data/dataset.h"
 #include "runtime/data/dataset_kind.h"
 #include "runtime/data/description.h"
+#include "runtime/data/hold_out.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/image_folder.h"
 #include "runtime/data/normalize.h"
@@ -69,8 +70,10 @@ struct DataOptions {
   std::optional<DatasetOptions> eval = {};
   NormalizeOptions normalize = {};           ///< of both
   AugmentOptions augment = {};               ///< of training data
+  HoldOutOptions hold_out = {};              ///< in place of `eval`
   std::optional<Preparation> prepared = {};  ///< stands for the training data, which need not be there: prepare()
 
+  bool evaluates() const { return eval.has_value() || hold_out.eval_share > 0; }
   bool operator==(const DataOptions&) const = default;
 };
 
@@ -106,8 +109,10 @@ std::string_view kind_of(const DatasetOptions& options);
 /// The data set: normalised, and for training augmented; of volumes that are trained on in patches, evaluation data are
 /// the patches in the middle. Evaluation data of the training data's kind that say nothing
 /// of their classes have those of the training data; generated evaluation samples differ from the training samples.
-/// Throws FieldError, naming the option as a job would ("data.train.idx.images"), for options without a meaning and for
-/// those that do not fit the samples, and StorageError for files that cannot be read.
+/// With hold_out the training samples that are held out are the evaluation data, and the others the training data; what
+/// is learned from data before, such as their classes, is learned from all of them. Throws FieldError, naming the
+/// option as a job would ("data.train.idx.images"), for options without a meaning and for those that do not fit the
+/// samples, and StorageError for files that cannot be read.
 DatasetPtr make_dataset(const DataOptions& options, Split split);
 
 }  // namespace lockstep::data

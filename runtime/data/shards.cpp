@@ -189,6 +189,14 @@ void ShardsDataset::add_to_digest(DataHashes& hashes) const {
   add_parts(images, hashes.content);
 }
 
+void ShardsDataset::add_content(std::int64_t index, Hash128& hash) const {
+  const Place& place = samples_[static_cast<std::size_t>(index)];
+  const auto read_image = [&](std::size_t, std::uint64_t offset, std::span<std::byte> out) {
+    read(place, offset, out);
+  };
+  add_sample_of_parts({{place.bytes}, read_image}, 2, hash);
+}
+
 std::int64_t count_shard_classes(const ShardsOptions& options) { return ShardsDataset(options).classes(); }
 
 }  // namespace lockstep::data

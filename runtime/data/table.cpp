@@ -37,4 +37,14 @@ void TableDataset::add_to_digest(DataHashes& hashes) const {
 
 void TableDataset::add_to_preparation(Preparation& preparation) const { preparation.class_names = rows_.class_names; }
 
+void TableDataset::add_content(std::int64_t index, Hash128& hash) const {
+  const auto at = static_cast<std::size_t>(index);
+  if (!rows_.contents.empty()) return hash.update(std::as_bytes(std::span(&rows_.contents[at], 1)));
+  const auto columns = static_cast<std::size_t>(rows_.columns);
+  const std::span<const float> row = std::span(rows_.features).subspan(at * columns, columns);
+  std::size_t length = columns;
+  while (length > 0 && row[length - 1] == 0) --length;
+  hash.update(std::as_bytes(row.first(length)));
+}
+
 }  // namespace lockstep::data

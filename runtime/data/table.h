@@ -27,6 +27,9 @@ class TableDataset : public Dataset {
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override;
   void add_to_preparation(Preparation& preparation) const override;
+  /// Adds the hash of its row where there is one, else its numbers up to the last that is not 0: sparse rows grow by
+  /// zeros where another sample has one more feature.
+  void add_content(std::int64_t index, Hash128& hash) const override;
 
  protected:
   struct Rows {
@@ -37,7 +40,8 @@ class TableDataset : public Dataset {
     std::vector<float> features;  ///< [count, columns]
     std::vector<float> numbers;   ///< [count], without classes
     std::vector<std::int64_t> labels;
-    std::vector<float> weights;  ///< [count]; none where all count alike
+    std::vector<float> weights;           ///< [count]; none where all count alike
+    std::vector<std::uint64_t> contents;  ///< [count] hashes, where features are made of more than their own row
   };
   Rows rows_;
 };

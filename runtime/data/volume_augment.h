@@ -55,6 +55,7 @@ class Patch : public Dataset {
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
   void add_to_preparation(Preparation& preparation) const override { base_->add_to_preparation(preparation); }
+  void add_content(std::int64_t index, Hash128& hash) const override { base_->add_content(index, hash); }
 
  private:
   DatasetPtr base_;

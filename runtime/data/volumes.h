@@ -59,6 +59,8 @@ class VolumesDataset : public Dataset {
   /// neither a class nor, without classes, within [0, 1].
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override;
+  /// Adds that of its image's file: its size, and at most 64 blocks of 64 KiB.
+  void add_content(std::int64_t index, Hash128& hash) const override;
 
  private:
   struct Pair {

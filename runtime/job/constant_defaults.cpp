@@ -40,6 +40,7 @@ class MessageDefaults {
     add<optim::OptimizerOptions>(*Optimizer::descriptor());
     add<data::LoaderOptions>(*Data::descriptor());
     add<data::SampleErrors>(*Data::descriptor());
+    add<data::HoldOutOptions>(*Data::descriptor());
     add<data::AugmentOptions>(*Augment::descriptor());
     add<amp::AmpOptions>(*Amp::descriptor());
     add<amp::GradScalerOptions>(*LossScale::descriptor());

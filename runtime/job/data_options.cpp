@@ -27,8 +27,11 @@ data::DataOptions data_options(const Data& data) {
   if (data.has_eval()) options.eval = dataset_options(data.eval(), "data.eval");
   options.normalize = options_of<data::NormalizeOptions>(data.normalize());
   options.augment = augment_options(data.augment());
+  options.hold_out = options_of<data::HoldOutOptions>(data);
   return options;
 }
+
+bool evaluates(const Data& data) { return data.has_eval() || data.eval_share() > 0; }
 
 data::Targets targets_of(const Dataset& dataset) {
   if (kind_of(dataset) == nullptr) return data::Targets::kClasses;

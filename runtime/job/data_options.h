@@ -16,6 +16,9 @@ class Job;
 /// Throws FieldError where no data set is named.
 data::DataOptions data_options(const Data& data);
 
+/// Whether there are data to evaluate on: a data set, or a share of the training data.
+bool evaluates(const Data& data);
+
 data::AugmentOptions augment_options(const Augment& augment);
 
 /// The kind of targets of a data set; classes where none is named.

@@ -81,11 +81,11 @@ void validate_train(const Job& job, Checker& checker) {
     checker.check(train.accumulate() <= job.data().global_batch(), "train.accumulate", "<= data.global_batch",
                   train.accumulate());
   }
-  if (train.eval_every() > 0 && !job.data().has_eval() && checker.trusts({"data.eval"}))
-    checker.error("train.eval_every", "needs data.eval");
+  if (train.eval_every() > 0 && !evaluates(job.data()) && checker.trusts({"data.eval", "data.eval_share"}))
+    checker.error("train.eval_every", "needs data.eval or data.eval_share");
   if (train.has_early_stopping()) validate_early_stopping(job, checker);
-  if (!job.checkpoint().best().empty() && !job.data().has_eval() && checker.trusts({"data.eval"})) {
-    checker.error("checkpoint.best", "needs data.eval");
+  if (!job.checkpoint().best().empty() && !evaluates(job.data()) && checker.trusts({"data.eval", "data.eval_share"})) {
+    checker.error("checkpoint.best", "needs data.eval or data.eval_share");
   }
   checker.fraction(train.label_smoothing(), "train.label_smoothing");
   if (train.has_ema()) checker.adopt(optim::problems_of(weight_mean_options(train.ema())), "train.ema");

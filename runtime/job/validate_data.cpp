@@ -66,6 +66,10 @@ void validate_data(const Data& resolved, const Data& written, Checker& checker) 
   checker.adopt(problems_in_fields(options_of<data::LoaderOptions>(resolved)), "data");
   check_dataset(resolved.train(), written.train(), "data.train", checker);
   if (resolved.has_eval()) check_dataset(resolved.eval(), written.eval(), "data.eval", checker);
+  checker.adopt(problems_in_fields(options_of<data::HoldOutOptions>(resolved)), "data");
+  if (resolved.has_eval() && resolved.eval_share() > 0 && checker.trusts({"data.eval"})) {
+    checker.error("data.eval_share", "stands in place of data.eval: give one");
+  }
   if (resolved.has_augment()) check_augment(resolved, checker);
   if (resolved.has_normalize()) check_normalize(resolved.normalize(), checker);
   if (resolved.eval().synthetic().resident()) {

@@ -122,8 +122,9 @@ class Planner {
         add(error.path(), error.message(), error);
         return false;
       } catch (const Error& error) {
-        const data::DatasetOptions& dataset = training ? options.train : *options.eval;
-        const std::string kind = join_path(path, data::kind_of(dataset));
+        const bool of_train = training || !options.eval;  // held out
+        const data::DatasetOptions& dataset = of_train ? options.train : *options.eval;
+        const std::string kind = join_path(of_train ? "data.train" : path, data::kind_of(dataset));
         add(path_of_file(dataset, kind, error.what()), error.what(), error);
         return false;
       }
@@ -131,8 +132,9 @@ class Planner {
     const bool counts = data::counts_classes(options.train);
     const bool known = describe(data::Split::kTrain, plan_.train);
     if (known) data::set_counted_classes(options, plan_.train.classes);
-    if (data.has_eval() && describe(data::Split::kEval, plan_.eval.emplace()) && known) {
+    if (options.evaluates() && describe(data::Split::kEval, plan_.eval.emplace()) && known) {
       attempt("data.eval", [&] { data::require_alike(*plan_.eval, plan_.train); });
+      if (!options.eval) warn_of_classes_without_evaluation(options);
     }
     if (!known) return;
     attempt("data.augment", [&] {
@@ -160,6 +162,12 @@ class Planner {
     for (const std::string& strange : data::strange_labels(plan_.train, counts)) {
       warn("data.train." + labels, strange);
     }
+  }
+
+  void warn_of_classes_without_evaluation(const data::DataOptions& options) {
+    const std::string missing = data::classes_without_evaluation(
+        *plan_.eval, plan_.eval->labels.empty() ? std::vector<std::string>() : data::class_names(options.train));
+    if (!missing.empty()) warn("data.eval_share", missing);
   }
 
   void look_at_device() {
@@ -230,7 +238,7 @@ class Planner {
     plan_.memory.gradient_sums = job_.train().accumulate() > 1 && is_reduced(wire) ? bytes(DType::kFloat32) : 0;
     const std::int64_t mean_bytes = job_.train().has_ema() ? kFloatBytes : 0;  // a parameter
     // While the mean is evaluated, the weights wait beside it.
-    const std::int64_t copies = job_.data().has_eval() ? 2 : 1;
+    const std::int64_t copies = job::evaluates(job_.data()) ? 2 : 1;
     plan_.memory.optimizer_state =
         static_cast<std::int64_t>(optimizer.state_bytes(elements, tensors)) + copies * mean_bytes * elements;
 

@@ -52,7 +52,7 @@ std::string next_step(const TrainOptions& options, ExitCode code) {
     return command + (options.resume == "auto" ? "" : " with --resume auto") + " to resume";
   }
   const std::string run = options.run_dir.string();
-  if (!options.is_command || !options.job.data().has_eval()) return program_name() + " inspect " + run;
+  if (!options.is_command || !job::evaluates(options.job.data())) return program_name() + " inspect " + run;
   return program_name() + " eval " + (options.run_dir / "job.pbtxt").string() + " --checkpoint " + run;
 }
 
@@ -121,8 +121,10 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
 }
 
 EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& options) {
-  if (!job.data().has_eval())
-    throw UsageError("data.eval: the job names no evaluation data", "Add data { eval { ... } }.");
+  if (!job::evaluates(job.data())) {
+    throw UsageError("data.eval: the job names no evaluation data",
+                     "Add data { eval { ... } }, or data { eval_share: 0.1 }.");
+  }
   const data::DataOptions data = data_of(job, options.saved);
   const data::DatasetPtr dataset = data::make_dataset(data, data::Split::kEval);
   Network network(job, data::as_trained(data::describe(*dataset), data::describe(data, data::Split::kTrain)),

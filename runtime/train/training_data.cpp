@@ -14,7 +14,7 @@ TrainingData::TrainingData(const job::Job& job)
       micro_batches_(job.train().accumulate()) {
   data::DataOptions options = job::data_options(job.data());
   preparation_ = data::preparation_of(options, *train_);
-  if (!job.data().has_eval()) return;
+  if (!job::evaluates(job.data())) return;
   data::prepare(options, preparation_);
   eval_ = data::make_dataset(options, data::Split::kEval);
   data::require_alike(data::describe(*eval_), data::describe(*train_));

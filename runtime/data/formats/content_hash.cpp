@@ -41,11 +41,11 @@ void add_all(const Parts& parts, Hash128& hash) {
   }
 }
 
-void add_blocks(const Parts& parts, Hash128& hash) {
+void add_blocks(const Parts& parts, std::uint64_t blocks, Hash128& hash) {
   std::vector<std::uint64_t> ends(parts.bytes.size());
   std::inclusive_scan(parts.bytes.begin(), parts.bytes.end(), ends.begin());
   std::vector<std::byte> buffer;
-  for (const std::uint64_t block : spread((ends.back() + kSampledBlock - 1) / kSampledBlock, kBlocks)) {
+  for (const std::uint64_t block : spread((ends.back() + kSampledBlock - 1) / kSampledBlock, blocks)) {
     std::uint64_t at = block * kSampledBlock;
     const std::uint64_t end = std::min(at + kSampledBlock, ends.back());
     auto part = static_cast<std::size_t>(std::ranges::upper_bound(ends, at) - ends.begin());
@@ -58,12 +58,19 @@ void add_blocks(const Parts& parts, Hash128& hash) {
   }
 }
 
-}  // namespace
-
-void add_parts(const Parts& parts, Hash128& hash) {
+/// Content of more than `most` bytes is hashed in so many blocks.
+void add(const Parts& parts, std::uint64_t most, std::uint64_t blocks, Hash128& hash) {
   hash.update(std::as_bytes(std::span(parts.bytes)));
   const std::uint64_t total = std::accumulate(parts.bytes.begin(), parts.bytes.end(), std::uint64_t{0});
-  total <= kMostHashedBytes ? add_all(parts, hash) : add_blocks(parts, hash);
+  total <= most ? add_all(parts, hash) : add_blocks(parts, blocks, hash);
+}
+
+}  // namespace
+
+void add_parts(const Parts& parts, Hash128& hash) { add(parts, kMostHashedBytes, kBlocks, hash); }
+
+void add_sample_of_parts(const Parts& parts, std::uint64_t blocks, Hash128& hash) {
+  add(parts, blocks * kSampledBlock, blocks, hash);
 }
 
 void add_bytes(std::span<const std::byte> bytes, Hash128& hash) {
@@ -80,6 +87,16 @@ void add_file(const std::string& path, std::uint64_t most, Hash128& hash) {
     const std::uint64_t size = file.size();
     hash.update(std::as_bytes(std::span(&size, 1)));
     add_parts({{std::min(size, most)}, read}, hash);
+  } catch (const StorageError&) {
+    hash.update(kUnreadable);
+  }
+}
+
+void add_sample_of_file(const std::string& path, std::uint64_t blocks, Hash128& hash) {
+  try {
+    const StoredFile file(path);
+    const auto read = [&file](std::size_t, std::uint64_t offset, std::span<std::byte> out) { file.read(offset, out); };
+    add_sample_of_parts({{file.size()}, read}, blocks, hash);
   } catch (const StorageError&) {
     hash.update(kUnreadable);
   }

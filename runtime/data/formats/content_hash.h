@@ -26,11 +26,18 @@ inline constexpr std::uint64_t kMostHashedBytes = std::uint64_t{256} << 20;
 /// spread() over it. Content that cannot be read counts as such: who draws the sample says what is wrong with it.
 void add_parts(const Parts& parts, Hash128& hash);
 
+/// Adds the sizes of all parts, and up to `blocks` >= 2 blocks of 64 KiB of their content: all of it, or the first, the
+/// last and others that are spread() between.
+void add_sample_of_parts(const Parts& parts, std::uint64_t blocks, Hash128& hash);
+
 /// Adds the content of memory.
 void add_bytes(std::span<const std::byte> bytes, Hash128& hash);
 
 /// Adds the content of a file, of which it reads no more than the first `most` bytes.
 void add_file(const std::string& path, std::uint64_t most, Hash128& hash);
+
+/// Adds the size of a file and up to `blocks` blocks of it, as add_sample_of_parts() does.
+void add_sample_of_file(const std::string& path, std::uint64_t blocks, Hash128& hash);
 
 /// Adds the content of all these files.
 void add_files(const std::vector<std::string>& paths, Hash128& hash);

@@ -21,7 +21,7 @@ data::Description predicted(const job::Job& job, const SavedModel& saved) {
   if (saved.preparation) return saved.preparation->trained;
   data::DataOptions options = job::data_options(job.data());
   options.augment = {};
-  return data::describe(options, job.data().has_eval() ? data::Split::kEval : data::Split::kTrain);
+  return data::describe(options, job::evaluates(job.data()) ? data::Split::kEval : data::Split::kTrain);
 }
 
 }  // namespace

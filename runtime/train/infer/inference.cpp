@@ -33,9 +33,10 @@ namespace lockstep::train {
 namespace {
 
 data::DatasetPtr dataset_of(const job::Job& job, const SavedModel& saved, data::Split split) {
-  if (split == data::Split::kEval && !job.data().has_eval()) {
-    throw UsageError("data.eval: the job names no evaluation data",
-                     "Add data { eval { ... } }, or predict the training data with --data train.");
+  if (split == data::Split::kEval && !job::evaluates(job.data())) {
+    throw UsageError(
+        "data.eval: the job names no evaluation data",
+        "Add data { eval { ... } } or data { eval_share: 0.1 }, or predict the training data with --data train.");
   }
   data::DataOptions options = data_of(job, saved);
   options.augment = {};

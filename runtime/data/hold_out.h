@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/option_fields.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/description.h"
+
+namespace lockstep::data {
+
+/// Evaluation data that are a share of the training data.
+struct HoldOutOptions {
+  /// Of the training samples, about so many are held out; 0: none. A sample's side follows from a hash of its content
+  /// alone (Dataset::add_content): duplicates are on one side, and no sample changes sides where others are added or
+  /// files are renamed. A larger share takes more samples and gives none back.
+  double eval_share = 0;
+
+  static constexpr auto fields() { return std::tuple(option("eval_share", &HoldOutOptions::eval_share, kFraction)); }
+  bool operator==(const HoldOutOptions&) const = default;
+};
+
+/// The two parts of training data of which some samples are held out.
+enum class Side { kTrained, kHeldOut };
+
+/// The samples of one side.
+struct SideSamples {
+  std::vector<std::int64_t> indices;   ///< among all, ascending
+  std::vector<std::uint64_t> content;  ///< of each, the hash that decided
+};
+
+/// Looks at the content of every sample, on as many threads as there are cores. Throws FieldError at data.eval_share
+/// where a side has no sample.
+SideSamples samples_of(const Dataset& all, const HoldOutOptions& options, Side side);
+
+/// Describes the samples of a side; classes and all else are those of all.
+Description described(Description all, const SideSamples& samples);
+
+/// The classes of which no sample is held out, in a sentence: "classes 2 (\"cat\") and 5 have no sample held out ...".
+/// Empty where each has one, or where only drawing the samples would tell. `names` may be empty.
+std::string classes_without_evaluation(const Description& held_out, const std::vector<std::string>& names);
+
+/// Some samples of another data set, drawn as they are drawn there.
+class Subset : public Dataset {
+ public:
+  Subset(DatasetPtr base, SideSamples samples) : base_(std::move(base)), samples_(std::move(samples)) {}
+
+  const DatasetPtr& base() const { return base_; }
+  std::int64_t index_in_base(std::int64_t index) const { return samples_.indices[static_cast<std::size_t>(index)]; }
+
+  std::int64_t size() const override { return std::ssize(samples_.indices); }
+  Shape sample_shape() const override { return base_->sample_shape(); }
+  std::int64_t vocabulary() const override { return base_->vocabulary(); }
+  std::vector<InputSpec> more_inputs() const override { return base_->more_inputs(); }
+  std::int64_t classes() const override { return base_->classes(); }
+  Shape target_shape() const override { return base_->target_shape(); }
+  std::int64_t targets_per_sample() const override { return base_->targets_per_sample(); }
+  bool weighted() const override { return base_->weighted(); }
+  bool mixed() const override { return base_->mixed(); }
+  void get(const SampleKey& key, const Sample& sample) const override {
+    base_->get({index_in_base(key.index), key.epoch, key.seed}, sample);
+  }
+  /// Adds the hashes of the content of all its samples, and the labels of all samples of the base: few data sets tell
+  /// some labels apart from the others.
+  void add_to_digest(DataHashes& hashes) const override;
+  void add_content(std::int64_t index, Hash128& hash) const override { base_->add_content(index_in_base(index), hash); }
+
+ private:
+  DatasetPtr base_;
+  SideSamples samples_;
+};
+
+}  // namespace lockstep::data
