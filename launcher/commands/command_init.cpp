@@ -16,6 +16,7 @@
 #include "runtime/base/files/whole_file.h"
 #include "runtime/base/program_name.h"
 #include "runtime/init/find_data.h"
+#include "runtime/init/held_out.h"
 #include "runtime/init/job_text.h"
 #include "runtime/init/measure.h"
 #include "runtime/init/recipe.h"
@@ -80,13 +81,16 @@ ExitCode run(const InitCommand& command) {
 
   init::FoundData found = init::find_data(
       paths, {.target = command.target, .context = command.context, .hides_tokens = command.model == "bert"});
+  init::hold_out(found);
   const init::Recipe recipe =
       init::recipe_for(found, data::describe(found.options, data::Split::kTrain), command.model);
   found.options.augment.volume.patch = recipe.patch;
   const data::Description data = data::describe(found.options, data::Split::kTrain);
   const std::string as_word = shell_word(out.string());
+  data::DataOptions all = found.options;
+  all.hold_out = {};
   const std::string text = init::job_text(
-      found, data, init::measure(found.options), recipe,
+      found, data, init::measure(all), recipe,
       {.name = name_of(out), .base = fs::absolute(out).parent_path(), .file = as_word, .epochs = command.epochs});
   const std::string plan = plan_of_text(text, out);
   if (const std::error_code failed = write_whole_file(out, text)) {

@@ -19,7 +19,7 @@ struct FindOptions {
 /// A data set as a job would name it.
 struct FoundData {
   std::string what;                     ///< "images, a folder a class"
-  data::DataOptions options;            ///< not normalised, and augmented by a patch alone
+  data::DataOptions options;            ///< not normalised, augmented by a patch alone, nothing held out
   std::vector<std::string> notes = {};  ///< what a person should know of it, a sentence each
   bool masks = false;                   ///< targets are numbers in [0, 1], one a position
 };

@@ -61,7 +61,9 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
   const std::int64_t epochs = options.epochs > 0 ? wanted : std::max(wanted, (kLeastSteps + epoch - 1) / epoch);
   const std::int64_t steps = epochs * epoch;
   const std::int64_t eval_every = epoch * std::max<std::int64_t>(1, epochs / 10);
-  const bool evaluates = found.options.eval.has_value();
+  const bool evaluates = found.options.evaluates();
+  const bool holds_out = evaluates && !found.options.eval;
+  const std::int64_t held = holds_out ? data::describe(found.options, data::Split::kEval).samples : 0;
 
   std::string text = fmt::format("# {}\n", size_of(found, data));
   for (const std::string& note : found.notes) text += fmt::format("# {}\n", note);
@@ -70,15 +72,21 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
   text += fmt::format("name: \"{}\"\nseed: 1\n\nmodel {{ {} }}\n\ndata {{\n", options.name, recipe.model);
   text += fmt::format("  global_batch: {}   # samples a step, over all ranks\n", recipe.batch);
   text += fmt::format("  train {{ {} }}\n", dataset_text(found.options.train, options.base));
-  if (evaluates) {
+  if (found.options.eval) {
     text += fmt::format("  eval {{ {} }}\n", dataset_text(*found.options.eval, options.base));
+  } else if (holds_out) {
+    text += fmt::format(
+        "  # {} of {} samples are for evaluation alone: a hash of its content chooses a sample, so that\n"
+        "  # equal ones stay together; data of their own would stand here as eval {{ ... }}\n"
+        "  eval_share: {}\n",
+        held, held + data.samples, found.options.hold_out.eval_share);
   } else {
     text += "  # no data to evaluate on were found: put some aside, and name them here as eval { ... }\n";
   }
   if (measured) {
-    text +=
-        fmt::format("  # measured on {} training samples{}\n  {}\n", measured->samples,
-                    measured->samples < data.samples ? ", spread over all" : "", normalize_text(measured->normalize));
+    text += fmt::format("  # measured on {} {}samples{}\n  {}\n", measured->samples, holds_out ? "" : "training ",
+                        measured->samples < data.samples + held ? ", spread over all" : "",
+                        normalize_text(measured->normalize));
   }
   std::string augment = recipe.augment;
   if (recipe.patch) {

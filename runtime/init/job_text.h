@@ -19,7 +19,8 @@ struct JobTextOptions {
   std::int64_t epochs = 0;     ///< 0: the recipe's
 };
 
-/// A commented job that trains the recipe on the data.
+/// A commented job that trains the recipe on the data. `data`: the training samples without those that are held out;
+/// `measured`: of all.
 std::string job_text(const FoundData& found, const data::Description& data, const std::optional<Measured>& measured,
                      const Recipe& recipe, const JobTextOptions& options);
 

@@ -78,8 +78,9 @@ class Init(unittest.TestCase):
         write_npy(self.folder / "x.npy", "<f4", (80, 5), self.numbers(400))
         write_npy(self.folder / "y.npy", "<i8", (80,), struct.pack("<80q", *(i % 3 for i in range(80))))
         write_npy(self.folder / "z.npy", "<f4", (80, 2), self.numbers(160))
-        text = self.expect_trains("x.npy", "y.npy", has=["mlp {", "no data to evaluate on were found"])
-        self.assertNotIn("eval_every", text)
+        text = self.expect_trains("x.npy", "y.npy", has=["mlp {", "eval_share: 0.1\n", "eval_every", 'best: "eval.accuracy"'])
+        held = int(re.search(r"# (\d+) of 80 samples are for evaluation alone", text).group(1))
+        self.assertIn(f"{80 - held} samples of [5]", text)
         (self.folder / "job.pbtxt").unlink()
         self.expect_trains("x.npy", "z.npy", has=["target_kind: NUMBERS"])
 
@@ -104,7 +105,13 @@ class Init(unittest.TestCase):
         (self.folder / "job.pbtxt").unlink()
         for masks in self.folder.glob("scans/*/labelsTr/*.npy"):
             masks.write_bytes(masks.read_bytes()[:128] + masks.read_bytes()[128:].replace(b"\2", b"\0"))
-        self.expect_trains("scans/train", has=["loss: BCE_DICE", "no data to evaluate on were found"])
+        self.expect_trains("scans/train", has=["loss: BCE_DICE", "of 4 samples are for evaluation alone"])
+
+    def test_nothing_is_held_out_where_all_samples_are_alike(self):
+        write_npy(self.folder / "x.npy", "<f4", (20, 5), bytes(400))
+        write_npy(self.folder / "y.npy", "<i8", (20,), struct.pack("<20q", *(i % 2 for i in range(20))))
+        text = self.expect_trains("x.npy", "y.npy", has=["no data to evaluate on were found"])
+        self.assertNotIn("eval_share", text)
 
     def test_the_windows_that_are_named_are_those_of_the_job(self):
         for i in range(4):
