@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/infer/export_graph.h"
 
+#include <optional>
+
 #include "runtime/base/error.h"
 #include "runtime/base/files/whole_file.h"
 #include "runtime/data/make_dataset.h"
@@ -16,12 +18,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The data that are predicted: volumes whole, where patches of them are trained on.
+/// The data that the graph predicts: as they are, but windows of volumes where those are trained on.
 data::Description predicted(const job::Job& job, const SavedModel& saved) {
   if (saved.preparation) return saved.preparation->trained;
   data::DataOptions options = job::data_options(job.data());
-  options.augment = {};
-  return data::describe(options, job::evaluates(job.data()) ? data::Split::kEval : data::Split::kTrain);
+  const std::optional<Shape> patch = options.augment.volume.patch;
+  options.augment = {.volume = {.patch = patch}};
+  // Volumes to evaluate on may be smaller than a patch.
+  const bool of_eval = job::evaluates(job.data()) && !patch;
+  return data::describe(options, of_eval ? data::Split::kEval : data::Split::kTrain);
 }
 
 }  // namespace

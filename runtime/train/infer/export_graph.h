@@ -23,8 +23,9 @@ struct GraphResult {
 void require_graph_format(const std::filesystem::path& path);
 
 /// Writes, whole or not at all, the inference graph (runtime/onnx/export.h) of the job's model with a checkpoint's
-/// weights. Its input has the shape of a sample of the evaluation data, or of
-/// the training data where there is none or where only their preparation is known.
+/// weights. Its input has the shape of a sample of the evaluation data, or of the training data where there is none or
+/// their preparation alone is known; where volumes are trained on in patches, that of a patch, which a sliding window
+/// takes over a volume of any extents.
 /// Throws UsageError where the checkpoint is of another model or the graph is too large for one file, StorageError.
 GraphResult export_graph(const job::Job& job, const SavedModel& saved, const std::filesystem::path& out);
 
