@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/train.h"
 
-#include <spdlog/spdlog.h>
-
 #include "comm/group/launch_environment.h"
 #include "runtime/base/program_name.h"
 #include "runtime/data/description.h"
@@ -11,7 +9,6 @@
 #include "runtime/job/training_options.h"
 #include "runtime/step/compute_environment.h"
 #include "runtime/step/replicated.h"
-#include "runtime/step/saved_tensors.h"
 #include "runtime/tensor/as_error.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/loading.h"
@@ -19,9 +16,9 @@
 #include "runtime/train/record/progress.h"
 #include "runtime/train/record/restarts.h"
 #include "runtime/train/record/run_directory.h"
+#include "runtime/train/restored_network.h"
 #include "runtime/train/same_data.h"
 #include "runtime/train/training_loop.h"
-#include "runtime/train/training_state.h"
 
 namespace lockstep::train {
 
@@ -134,22 +131,11 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& 
   if (world.size() > 1) {
     require_same_data([&] { return std::vector{data::digest_of("data.eval", *dataset)}; }, communicator);
   }
-  std::string path;
-  bool of_mean = false;  // on rank 0
-  step::on_rank_zero(communicator, [&] {
-    const checkpoint::Checkpoint found = find_checkpoint(options.saved.checkpoint);
-    for (const std::string& notice : found.notices) spdlog::warn(notice);
-    restore_for(job, found,
-                [&] { step::restore_weights(network.arena(), found, weights_of(options.saved.raw_weights)); });
-    path = found.path;
-    of_mean = !options.saved.raw_weights && step::has_mean(found);
-  });
-  // Rank 0's weights on every rank.
-  const comm::DistributedDataParallel ddp(network.model(), world, job::ddp_options(job.comm()));
+  const RestoredFrom restored = restore_network(network, world, job, options.saved);
   Evaluator evaluator(network, network.task(), dataset, evaluation_loader(job, world, options.device), communicator);
   EvalResult result = *evaluator.run([] { return false; }, confusion);
-  result.checkpoint = path;
-  result.of_mean = of_mean;
+  result.checkpoint = restored.checkpoint;
+  result.of_mean = restored.of_mean;
   return result;
 }
 
