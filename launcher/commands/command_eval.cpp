@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -8,8 +9,10 @@
 #include "launcher/commands/trained_options.h"
 #include "launcher/supervisor/error_block.h"
 #include "launcher/supervisor/launch.h"
+#include "runtime/base/field_checks.h"
 #include "runtime/job/job.h"
 #include "runtime/step/replicated.h"
+#include "runtime/train/infer/volume_evaluation.h"
 #include "runtime/train/record/confusion_file.h"
 #include "runtime/train/record/status_board.h"
 #include "runtime/train/record/summary.h"
@@ -24,6 +27,15 @@ struct EvalCommand {
   LaunchOptions launch;
   std::vector<std::string> confusion;
   bool json = false;
+  bool whole_volumes = false;
+  double overlap = train::SlidingWindowOptions().overlap;
+  std::string window_weights = "constant";
+
+  train::SlidingWindowOptions windows(Device device) const {
+    return {.overlap = overlap,
+            .weights = window_weights == "gaussian" ? train::WindowWeights::kGaussian : train::WindowWeights::kConstant,
+            .device = device};
+  }
 };
 
 std::vector<std::string> rank_arguments(const EvalCommand& command) {
@@ -31,6 +43,10 @@ std::vector<std::string> rank_arguments(const EvalCommand& command) {
   for (const std::string& argument : command.trained.arguments()) arguments.push_back(argument);
   arguments.insert(arguments.end(), {"--device", command.launch.device});
   for (const std::string& path : command.confusion) arguments.insert(arguments.end(), {"--confusion", path});
+  if (command.whole_volumes) {
+    arguments.insert(arguments.end(), {"--whole-volumes", "--overlap", shortest_text(command.overlap),
+                                       "--window-weights", command.window_weights});
+  }
   if (command.json) arguments.push_back("--json");
   return arguments;
 }
@@ -50,6 +66,15 @@ void print(const train::EvalResult& result, const std::string& note, bool json) 
     std::printf("%-11s %s\n", metric.name.c_str(), text_of(metric).c_str());
   }
   std::fflush(stdout);
+}
+
+train::EvalResult evaluate(const EvalCommand& command, comm::World& world, const Trained& trained, Device device) {
+  const job::Job& job = trained.checked.job;
+  if (command.whole_volumes) {
+    return train::evaluate_volumes(world, job, {.saved = trained.saved, .windows = command.windows(device)});
+  }
+  return train::evaluate(world, job,
+                         {.saved = trained.saved, .device = device, .confusion = !command.confusion.empty()});
 }
 
 /// All ranks have the same result, so none has to end the others: an abort might cut off what rank 0 has printed.
@@ -76,11 +101,9 @@ ExitCode run(const EvalCommand& command) {
     trained = command.trained.open();
     return trained.checked;
   };
-  return run_rank(load, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
-    const job::Job& job = checked.job;
+  return run_rank(load, command.launch, [&](comm::World& world, const job::Checked&, Device device) {
     train::StatusBoard::from_environment().set(world.rank(), train::RankPhase::kEval, 0);
-    const train::EvalResult result = train::evaluate(
-        world, job, {.saved = trained.saved, .device = device, .confusion = !command.confusion.empty()});
+    const train::EvalResult result = evaluate(command, world, trained, device);
     // No rank ends the others before the result is written.
     step::on_rank_zero(*world.communicator(), [&] {
       for (const std::string& path : command.confusion) train::write_confusion(path, *result.confusion);
@@ -97,10 +120,24 @@ void add_eval(CLI::App& app, Action& chosen) {
   CLI::App& eval = *app.add_subcommand("eval", "evaluate a run, or a job's checkpoint, on evaluation data");
   command->trained.add_to(eval);
   command->launch.add_to(eval, false);
-  eval.add_option("--confusion", command->confusion,
-                  "write how often each class was taken for each: FILE.json, or a picture, FILE.svg")
-      ->type_name("FILE")
-      ->take_all();
+  CLI::Option* const confusion =
+      eval.add_option("--confusion", command->confusion,
+                      "write how often each class was taken for each: FILE.json, or a picture, FILE.svg")
+          ->type_name("FILE")
+          ->take_all();
+  CLI::Option* const whole =
+      eval.add_flag("--whole-volumes", command->whole_volumes,
+                    "of a job that trains on patches: evaluate whole volumes of any extents by sliding windows, with "
+                    "Dice of each class")
+          ->excludes(confusion);
+  eval.add_option("--overlap", command->overlap, "share of a window that the next one covers again")
+      ->needs(whole)
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 0.99));
+  eval.add_option("--window-weights", command->window_weights, "gaussian: the middle of a window counts most")
+      ->needs(whole)
+      ->capture_default_str()
+      ->check(CLI::IsMember({"constant", "gaussian"}));
   eval.add_flag("--json", command->json, "print the result as JSON");
   eval.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
 }

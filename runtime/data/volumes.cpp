@@ -63,6 +63,16 @@ VolumesDataset::VolumesDataset(const VolumesOptions& options) : options_(options
   classes_ = options_.classes > 0 ? options_.classes : count_classes();
 }
 
+VolumesDataset::VolumesDataset(const VolumesDataset& all, std::int64_t index)
+    : options_(all.options_),
+      pairs_{all.pairs_[static_cast<std::size_t>(index)]},
+      sample_shape_(pairs_.front().shape),
+      classes_(all.classes_) {
+  options_.patch.reset();
+}
+
+DatasetPtr VolumesDataset::whole(std::int64_t index) const { return DatasetPtr(new VolumesDataset(*this, index)); }
+
 void VolumesDataset::pair_up() {
   const std::vector<std::string> images = list_volumes(options_.images), masks = list_volumes(options_.masks);
   if (images.empty()) {
@@ -105,7 +115,8 @@ void VolumesDataset::require_fitting(const Pair& pair) const {
   if (!options_.patch && pair.shape != sample_shape_) {
     throw StorageError(
         fmt::format("{} has shape {}, but {} has {}", path, pair.shape.str(), pairs_.front().name, sample_shape_.str()),
-        fmt::format("Volumes of several shapes need patches, such as data {{ augment {{ patch: {} }} }}.",
+        fmt::format("Volumes of several shapes are trained on in patches, such as data {{ augment {{ patch: {} }} }}; "
+                    "whole ones are evaluated by `lockstep eval --whole-volumes`.",
                     common_patch().str()));
   }
   if (pair.shape[3] != sample_shape_[3]) {

@@ -51,6 +51,9 @@ class VolumesDataset : public Dataset {
   /// partner, of other extents than its mask, smaller than the patch or, without one, of another shape than the first.
   explicit VolumesDataset(const VolumesOptions& options);
 
+  /// One of the volumes as a data set of its own: whole, however large the patch.
+  DatasetPtr whole(std::int64_t index) const;
+
   std::int64_t size() const override { return std::ssize(pairs_); }
   Shape sample_shape() const override { return sample_shape_; }
   std::int64_t classes() const override { return classes_; }
@@ -67,6 +70,9 @@ class VolumesDataset : public Dataset {
     std::string name;  ///< in both folders
     Shape shape;       ///< of the image
   };
+
+  /// Those of `all`, without a patch, of which it has one.
+  VolumesDataset(const VolumesDataset& all, std::int64_t index);
 
   void pair_up();
   /// Three extents that each volume holds.

@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/kernels/assign.h"
+#include "runtime/train/dice.h"
 #include "runtime/train/one_nan.h"
 #include "runtime/train/prediction.h"
 
@@ -31,10 +32,6 @@ bool has_perplexity(const Task& task) {
 bool has_dice(const Task& task) {
   const model_zoo::ModelInput& input = task.model_input();
   return task.learns_masks() || (task.classifies() && input.vocabulary == 0 && input.target_shape.rank() > 0);
-}
-
-double dice_of(std::int64_t both, std::int64_t answered, std::int64_t expected) {
-  return answered + expected == 0 ? 1.0 : 2.0 * static_cast<double>(both) / static_cast<double>(answered + expected);
 }
 
 /// float32 values on the CPU.
@@ -94,48 +91,9 @@ void EvalMetrics::add(const Tensor& output, const Tensor& target, double loss_su
   for (std::int64_t i = 0; i < target.size(0); ++i) {
     const auto row = values.rows(i, i + 1).as<float>();
     const Tensor expected = target.rows(i, i + 1);
-    if (task_.classifies()) {
-      add_dice_of_classes(row, expected.as<std::int64_t>());
-    } else {
-      add_dice_of_masks(row, expected.as<float>());
-    }
+    dice_sum_ += task_.classifies() ? mean_dice(overlap_of_classes(row, expected.as<std::int64_t>()))
+                                    : overlap_of_mask(row, expected.as<float>()).dice();
   }
-}
-
-void EvalMetrics::add_dice_of_masks(std::span<const float> output, std::span<const float> target) {
-  std::int64_t both = 0, answered = 0, expected = 0;
-  for (std::size_t i = 0; i < target.size(); ++i) {
-    const bool answer = output[i] > 0;  // a logit
-    const bool truth = target[i] > 0.5f;
-    both += answer && truth ? 1 : 0;
-    answered += answer ? 1 : 0;
-    expected += truth ? 1 : 0;
-  }
-  dice_sum_ += dice_of(both, answered, expected);
-}
-
-void EvalMetrics::add_dice_of_classes(std::span<const float> output, std::span<const std::int64_t> labels) {
-  struct Counts {
-    std::int64_t both = 0, answered = 0, expected = 0;
-  };
-  const std::size_t width = width_of(output, labels);
-  std::vector<Counts> counts(std::max(width, std::size_t{1}));
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] == data::kIgnoredLabel) continue;
-    const std::int64_t answer = class_of(output.subspan(i * width, width));
-    Counts& expected = counts[static_cast<std::size_t>(labels[i])];
-    ++expected.expected;
-    if (answer == labels[i]) ++expected.both;
-    if (answer >= 0) ++counts[static_cast<std::size_t>(answer)].answered;
-  }
-  double sum = 0;
-  int occurring = 0;
-  for (const Counts& count : std::span(counts).subspan(1)) {
-    if (count.answered + count.expected == 0) continue;
-    sum += dice_of(count.both, count.answered, count.expected);
-    ++occurring;
-  }
-  dice_sum_ += occurring > 0 ? sum / occurring : 1.0;
 }
 
 void EvalMetrics::count_classes(std::span<const float> output, std::span<const std::int64_t> labels) {

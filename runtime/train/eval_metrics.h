@@ -39,8 +39,6 @@ class EvalMetrics {
 
  private:
   void count_classes(std::span<const float> output, std::span<const std::int64_t> labels);
-  void add_dice_of_masks(std::span<const float> output, std::span<const float> target);
-  void add_dice_of_classes(std::span<const float> output, std::span<const std::int64_t> labels);
 
   const Task& task_;
   double loss_sum_ = 0;
