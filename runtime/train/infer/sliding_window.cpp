@@ -190,7 +190,8 @@ Tensor sliding_window(const WindowModel& model, const Tensor& volume, const Shap
     for (std::size_t i = 0; i < count; ++i) {
       blend.cut(first + i, windows.mutable_as<float>().subspan(i * size, size));
     }
-    const Tensor answers = model(windows.to(options.device)).to(kCpu);
+    // Under autocast a model may end in 16 bits.
+    const Tensor answers = model(windows.to(options.device)).detach().to(kCpu).to(DType::kFloat32);
     const std::size_t channels = channels_of(answers, windows.shape());
     const std::size_t answer_size = static_cast<std::size_t>(patch.numel()) * channels;
     for (std::size_t i = 0; i < count; ++i) {

@@ -27,8 +27,8 @@ struct SlidingWindowOptions {
   Device device = kCpu;  ///< where the model computes
 };
 
-/// What a model answers to windows: [n, D, H, W, C] float32 on `device` -> [n, D, H, W] or [n, D, H, W, K], float32 on
-/// any device.
+/// What a model answers to windows: [n, D, H, W, C] float32 on `device` -> [n, D, H, W] or [n, D, H, W, K], of any
+/// floating dtype on any device.
 using WindowModel = std::function<Tensor(const Tensor& windows)>;
 
 /// Where windows of `patch` begin along a dimension of `extent` >= patch: every max(1, floor(patch (1 - overlap))), and

@@ -99,6 +99,16 @@ TEST(SlidingWindow, AModuleAnswersAsItStands) {
   EXPECT_TRUE(std::ranges::equal(found.as<float>(), expected.as<float>()));
 }
 
+TEST(SlidingWindow, AnswersOf16BitsAreAveragedInFloat32) {
+  const auto halves = [](const Tensor& windows) {
+    return Tensor::from(std::vector<float>(static_cast<std::size_t>(windows.numel()), 0.1f), windows.shape())
+        .to(DType::kFloat16);
+  };
+  const Tensor y = sliding_window(halves, made_volume({3, 2, 2}), {2, 2, 2}, {.weights = WindowWeights::kGaussian});
+  EXPECT_EQ(y.dtype(), DType::kFloat32);
+  EXPECT_NEAR(y.item(0), 0.1, 1e-4);
+}
+
 TEST(SlidingWindow, WrongUseIsNamed) {
   const Tensor volume = made_volume({4, 4, 4});
   const auto answer = [&](const Shape& patch, const SlidingWindowOptions& options) {
