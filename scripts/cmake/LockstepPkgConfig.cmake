@@ -9,6 +9,7 @@ set(pc_names
     LibArchive::LibArchive=libarchive
     JPEG::JPEG=libjpeg
     PNG::PNG=libpng
+    PkgConfig::libwebp=libwebp
     ZLIB::ZLIB=zlib
     PkgConfig::xxhash=libxxhash
     PkgConfig::utf8proc=libutf8proc

@@ -16,15 +16,20 @@ namespace lockstep::fuzz {
 namespace {
 
 /// What is decoded is scaled, too.
-void fuzz_image(std::string_view bytes) {
+void decode(std::string_view bytes, data::Turning turning) {
   const auto choose = [](std::int64_t width, std::int64_t height) {
     return data::ImageView{0, 0, static_cast<double>(width), static_cast<double>(height), {0, 0, width, height}, 8};
   };
   try {
     std::vector<float> out(8 * 8 * 3);
-    data::resample(data::decode_image(std::as_bytes(std::span(bytes)), 1 << 16, choose, "image"), out);
+    data::resample(data::decode_image(std::as_bytes(std::span(bytes)), 1 << 16, choose, "image", turning), out);
   } catch (const StorageError&) {
   }
+}
+
+void fuzz_image(std::string_view bytes) {
+  decode(bytes, data::Turning::kAsStored);
+  decode(bytes, data::Turning::kUpright);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace lockstep::fuzz {
 
-/// A JPEG and a PNG of 8 x 8 pixels, in hexadecimal digits.
+/// A JPEG, a PNG, and a lossy and a lossless WebP of 8 x 8 pixels, in hexadecimal digits; the last has an EXIF block.
 inline const std::string kJpeg =
     "ffd8ffe000104a46494600010100000100010000ffdb0043000d090a0b0a080d0b0a0b0e0e0d0f13201513121213271c1e17202e2931302e"
     "292d2c333a4a3e333646372c2d405741464c4e525352323e5a615a50604a51524fffdb0043010e0e0e131113261515264f352d354f4f4f4f"
@@ -17,6 +17,13 @@ inline const std::string kJpeg =
 inline const std::string kPng =
     "89504e470d0a1a0a0000000d49484452000000080000000808020000004b6d29dc000000194944415478da63646088926360c0442c0c720c"
     "58c1e09400003b9b021caa4390bb0000000049454e44ae426082";
+inline const std::string kWebp =
+    "5249464642000000574542505650382036000000f001009d012a0800080002c04c25a80274ba0002b97d5a6800fef5f1f896f0e526ec8159"
+    "b631f4e6736c8ff9c4f6f73c8aa9f5600000";
+inline const std::string kTurnedWebp =
+    "524946469c00000057454250565038580a000000180000000700000700005650384c5b0000002f07c00110b93244f43f765184e87f4041db"
+    "368c9974fc595e0e02811466f202812481fd71375adb06c906ea1b41348d281ad6169a1584040926af4021af149e13a404000009c081455c"
+    "181cba21b118d819040ea0e03b6800c70300455849461a00000049492a0008000000010012010300010000000600000000000000";
 
 inline std::vector<std::string> small_images() {
   const auto bytes_of = [](const std::string& digits) {
@@ -25,7 +32,7 @@ inline std::vector<std::string> small_images() {
       bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
     return bytes;
   };
-  return {bytes_of(kJpeg), bytes_of(kPng)};
+  return {bytes_of(kJpeg), bytes_of(kPng), bytes_of(kWebp), bytes_of(kTurnedWebp)};
 }
 
 }  // namespace lockstep::fuzz

@@ -40,11 +40,15 @@ struct DecodedImage {
   ImageView view;
 };
 
-/// Decodes what `choose` takes of a JPEG or PNG file's content, told apart by its first bytes. A JPEG is decoded at the
-/// smallest of the scales 1, 1/2, 1/4 and 1/8 that has no fewer pixels than the view. An image of more than
-/// `max_pixels` is refused before. `from` names it in messages. Throws StorageError for what is damaged or neither.
+/// Whether pixels are taken as the file has them, or turned upright as its EXIF block says (orientation.h).
+enum class Turning { kAsStored, kUpright };
+
+/// Decodes what `choose` takes of a JPEG, PNG or WebP file's content, told apart by its first bytes. A JPEG is decoded
+/// at the smallest of the scales 1, 1/2, 1/4 and 1/8 that has no fewer pixels than the view. An image of more than
+/// `max_pixels` is refused before. `from` names it in messages. With kUpright, `choose` sees the extents of the upright
+/// image. Throws StorageError for what is damaged or none of these.
 DecodedImage decode_image(std::span<const std::byte> file, std::int64_t max_pixels, const ChooseView& choose,
-                          const std::string& from);
+                          const std::string& from, Turning turning = Turning::kAsStored);
 
 /// Throws StorageError for an image without pixels or with more than `max_pixels`.
 void require_pixels(std::int64_t width, std::int64_t height, std::int64_t max_pixels, const std::string& from);

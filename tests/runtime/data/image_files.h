@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 
 #include "tests/runtime/data/sample_files.h"
 
@@ -61,6 +62,15 @@ inline Bytes jpeg_bytes(Pixels pixels, bool progressive = false) {
   jpeg_destroy_compress(&info);
   Bytes bytes(out, out + size);
   std::free(out);
+  return bytes;
+}
+
+/// A JPEG whose EXIF block says that a quarter turn clockwise makes it upright.
+inline Bytes turned_jpeg_bytes(const Pixels& pixels) {
+  constexpr std::uint8_t kSegment[] = {0xff, 0xe1, 0,    34, 'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, 42, 0, 0, 0, 8, 0,
+                                       1,    1,    0x12, 0,  3,   0,   0,   0,   1, 0, 6,   0,   0, 0,  0, 0, 0, 0, 0};
+  Bytes bytes = jpeg_bytes(pixels);
+  bytes.insert(bytes.begin() + 2, std::begin(kSegment), std::end(kSegment));
   return bytes;
 }
 
