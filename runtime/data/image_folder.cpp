@@ -2,6 +2,7 @@
 #include "runtime/data/image_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "runtime/data/formats/walk.h"
 #include "runtime/data/image_sample.h"
 #include "runtime/data/preparation.h"
+#include "runtime/data/passed_over.h"
 
 namespace lockstep::data {
 
@@ -26,12 +28,18 @@ constexpr std::uint64_t kSmallFolder = 256;
 constexpr std::uint64_t kReadOfLarge = 32;
 constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 20;
 
-/// The images below `folder`/`name`, by their paths below `folder`.
-std::vector<std::string> list_images(const fs::path& folder, const std::string& name) {
+/// The images below `folder`/`name`, by their paths below `folder`. Adds others to `passed`.
+std::vector<std::string> list_images(const fs::path& folder, const std::string& name, PassedOver& passed) {
   std::vector<std::string> files;
   walk({folder, folder / name}, [&](const fs::directory_entry& entry) {
-    if (is_image_extension(entry.path().extension().string()) && entry.is_regular_file()) {
-      files.push_back(entry.path().lexically_relative(folder).string());
+    std::string path = entry.path().lexically_relative(folder).string();
+    const bool image = is_image_extension(entry.path().extension().string());
+    if (image && entry.is_regular_file()) {
+      files.push_back(std::move(path));
+    } else if (image && entry.is_symlink() && !entry.exists()) {
+      passed.add_broken_link(path);
+    } else if (entry.is_regular_file()) {
+      passed.add_file(path);
     }
   });
   std::ranges::sort(files);
@@ -44,6 +52,19 @@ auto listing(const std::string& folder, const List& list) {
     return list();
   } catch (const fs::filesystem_error& error) {
     throw StorageError("cannot list " + folder + ": " + error.what());
+  }
+}
+
+/// The images that lie in the folder itself.
+void add_outside_classes(const fs::path& folder, PassedOver& passed) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_regular_file()) continue;
+    if (is_image_extension(entry.path().extension().string())) {
+      passed.add_outside_classes(name);
+    } else {
+      passed.add_file(name);
+    }
   }
 }
 
@@ -67,6 +88,7 @@ std::vector<std::string> list_classes(const std::string& folder) {
 ImageFolderDataset::ImageFolderDataset(const ImageFolderOptions& options) : options_(options) {
   require_none(problems_of(options), "image_folder");
   const std::vector<std::string> found = list_classes(options_.folder);
+  PassedOver passed;
   class_names_ = options.class_names.empty() ? found : options.class_names;
   for (const std::string& name : found) {
     const auto place = std::ranges::find(class_names_, name);
@@ -74,18 +96,23 @@ ImageFolderDataset::ImageFolderDataset(const ImageFolderOptions& options) : opti
       throw StorageError(fmt::format("{}: the folder \"{}\" is none of the {} classes of the training data",
                                      options_.folder, name, class_names_.size()));
     }
-    for (std::string& file : listing(options_.folder, [&] { return list_images(options_.folder, name); })) {
+    for (std::string& file : listing(options_.folder, [&] { return list_images(options_.folder, name, passed); })) {
       files_.push_back({std::move(file), place - class_names_.begin()});
     }
   }
+  listing(options_.folder, [&] { return add_outside_classes(options_.folder, passed); });
+  remarks_ = passed.remarks();
   if (files_.empty()) {
-    throw StorageError(options_.folder + ": its folders hold no image", "Images are files *.jpg, *.jpeg and *.png.");
+    throw StorageError(fmt::format("{}: its folders hold no image{}{}", options_.folder, remarks_.empty() ? "" : "; ",
+                                   fmt::join(remarks_, "; ")),
+                       "Images are files *.jpg, *.jpeg, *.png and *.webp.");
   }
 }
 
 Description ImageFolderDataset::describe() const {
   Description description = data::describe(*this);
   for (const File& file : files_) description.labels.push_back(file.label);
+  description.remarks = remarks_;
   return description;
 }
 

@@ -12,8 +12,8 @@
 
 namespace lockstep::data {
 
-/// The images below a folder that holds a folder a class, as torchvision's ImageFolder takes them: *.jpg, *.jpeg and
-/// *.png in any case, in folders within those too, sorted by path; links are followed, but not to a
+/// The images below a folder that holds a folder a class, as torchvision's ImageFolder takes them: *.jpg, *.jpeg,
+/// *.png and *.webp in any case, in folders within those too, sorted by path; links are followed, but not to a
 /// folder that they lie in. Samples are [size, size, 3] of values in [0, 1], decoded when they are drawn.
 class ImageFolderDataset : public Dataset {
  public:
@@ -43,6 +43,7 @@ class ImageFolderDataset : public Dataset {
   ImageFolderOptions options_;
   std::vector<std::string> class_names_;
   std::vector<File> files_;
+  std::vector<std::string> remarks_;
 };
 
 /// The names of the classes' folders, sorted. Throws as the data set does.

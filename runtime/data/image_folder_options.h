@@ -30,12 +30,13 @@ struct RandomResizedCropOptions {
 /// Checks that no range is empty. `at` stands before the names of the fields.
 void check_ranges(const RandomResizedCropOptions& options, const std::string& at, FieldChecks& checks);
 
-/// JPEG and PNG images, a folder a class.
+/// JPEG, PNG and WebP images, a folder a class.
 struct ImageFolderOptions {
   std::string folder = {};                          ///< holds the classes' folders, whose names are sorted
   std::int64_t size = 224;                          ///< samples are [size, size, 3]
   std::int64_t resize = 0;                          ///< shorter side before the center crop; 0: size * 256 / 224
   std::int64_t max_pixels = std::int64_t{1} << 26;  ///< of an image; a larger one is refused before it is decoded
+  bool exif_orientation = false;  ///< turns images upright as their EXIF block says, before they are cropped
   /// Draws this instead of the center crop; make_dataset() gives it to training data.
   std::optional<RandomResizedCropOptions> random_resized_crop = {};
   /// The classes' folders in order; none: all that there are. make_dataset() gives evaluation data the training set's.
@@ -46,7 +47,8 @@ struct ImageFolderOptions {
     return std::tuple(option("folder", &ImageFolderOptions::folder, Names::kFolder, Required{}),
                       option("size", &ImageFolderOptions::size),
                       option("resize", &ImageFolderOptions::resize, kAtLeastOne, Otherwise::kFollows),
-                      option("max_pixels", &ImageFolderOptions::max_pixels, kAtLeastOne));
+                      option("max_pixels", &ImageFolderOptions::max_pixels, kAtLeastOne),
+                      option("exif_orientation", &ImageFolderOptions::exif_orientation));
   }
   bool operator==(const ImageFolderOptions&) const = default;
 };

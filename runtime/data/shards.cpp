@@ -15,6 +15,7 @@
 #include "runtime/data/formats/brace_expansion.h"
 #include "runtime/data/formats/content_hash.h"
 #include "runtime/data/formats/tar_index.h"
+#include "runtime/data/passed_over.h"
 
 namespace lockstep::data {
 
@@ -89,13 +90,15 @@ std::vector<std::string> shard_paths(const ShardsOptions& options) {
 ShardsDataset::ShardsDataset(const ShardsOptions& options) : crop_(crop_of(options)) {
   require_none(problems_of(options), "shards");
   paths_ = shard_paths(options);
+  PassedOver passed;
   for (std::uint32_t i = 0; i < paths_.size(); ++i) {
     auto file = std::make_unique<const StoredFile>(paths_[i]);
-    add_file(*file, i);
+    add_file(*file, i, passed);
     if (i < kMostOpen) open_.push_back(std::move(file));
   }
+  remarks_ = passed.remarks();
   if (samples_.empty()) {
-    throw StorageError(paths_.front() + ": holds no sample", "A sample is KEY.jpg or KEY.png, and KEY.cls.");
+    throw StorageError(paths_.front() + ": holds no sample", "A sample is KEY.jpg, KEY.png or KEY.webp, and KEY.cls.");
   }
   const Place& highest = *std::ranges::max_element(samples_, {}, &Place::label);
   // The highest label that a file can hold has no next one.
@@ -108,7 +111,7 @@ ShardsDataset::ShardsDataset(const ShardsOptions& options) : crop_(crop_of(optio
       "Check that the file belongs to this data set, or set the number of classes.");
 }
 
-void ShardsDataset::add_file(const StoredFile& file, std::uint32_t number) {
+void ShardsDataset::add_file(const StoredFile& file, std::uint32_t number, PassedOver& passed) {
   std::unordered_set<std::string> keys;
   Together open;
   const auto close = [&] {
@@ -116,7 +119,7 @@ void ShardsDataset::add_file(const StoredFile& file, std::uint32_t number) {
       const TarMember& alone = open.image ? *open.image : *open.label_member;
       refuse_member(file, alone.header,
                     fmt::format("the key \"{}\" has {}", open.key, open.image ? "no .cls" : "no image"),
-                    "A sample is KEY.jpg or KEY.png, and KEY.cls, one behind the other.");
+                    "A sample is KEY.jpg, KEY.png or KEY.webp, and KEY.cls, one behind the other.");
     }
     if (!open.image) return;
     if (!keys.insert(open.key).second) {
@@ -140,7 +143,7 @@ void ShardsDataset::add_file(const StoredFile& file, std::uint32_t number) {
   read_tar_index(file, [&](const TarMember& member, const auto& read) {
     const Name name(member.name);
     const bool image = is_image_extension(name.extension);
-    if (!image && name.extension != ".cls") return;
+    if (!image && name.extension != ".cls") return passed.add_file(member.name);
     if (name.key != open.key) {
       close();
       open = {.key = name.key, .image = {}, .label_member = {}};
@@ -157,6 +160,7 @@ void ShardsDataset::add_file(const StoredFile& file, std::uint32_t number) {
 Description ShardsDataset::describe() const {
   Description description = data::describe(*this);
   for (const Place& place : samples_) description.labels.push_back(place.label);
+  description.remarks = remarks_;
   return description;
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/data/description.h"
 #include "runtime/data/image_folder_options.h"
 #include "runtime/data/image_sample.h"
+#include "runtime/data/passed_over.h"
 
 namespace lockstep::data {
 
@@ -25,6 +26,7 @@ struct ShardsOptions {
   std::int64_t resize = 0;                          ///< shorter side before the center crop; 0: size * 256 / 224
   std::int64_t max_pixels = std::int64_t{1} << 26;  ///< of an image; a larger one is refused before it is decoded
   std::int64_t classes = 0;                         ///< 0: the highest label + 1
+  bool exif_orientation = false;                    ///< as of ImageFolderOptions
   /// Draws this instead of the center crop; make_dataset() gives it to training data.
   std::optional<RandomResizedCropOptions> random_resized_crop = {};
 
@@ -35,7 +37,8 @@ struct ShardsOptions {
         option("size", &ShardsOptions::size),
         option("resize", &ShardsOptions::resize, kAtLeastOne, Otherwise::kFollows),
         option("max_pixels", &ShardsOptions::max_pixels, kAtLeastOne),
-        option("classes", &ShardsOptions::classes, kAtLeastOne, Otherwise::kFollows));
+        option("classes", &ShardsOptions::classes, kAtLeastOne, Otherwise::kFollows),
+        option("exif_orientation", &ShardsOptions::exif_orientation));
   }
   bool operator==(const ShardsOptions&) const = default;
 };
@@ -43,10 +46,10 @@ struct ShardsOptions {
 /// By field; what the files hold is looked at when they are opened.
 FieldProblems problems_of(const ShardsOptions& options);
 
-/// Tar files as WebDataset writes them: members KEY.jpg, KEY.jpeg or KEY.png hold an image and KEY.cls its label, a
-/// whole number in ASCII; a key is the name up to the first dot behind the last slash, and its members stand together.
-/// Other members are passed over. Samples are [size, size, 3] of values in [0, 1], in the files' order. The files'
-/// headers are read when the set is made; images are read where they lie, when they are drawn.
+/// Tar files as WebDataset writes them: members KEY.jpg, KEY.jpeg, KEY.png or KEY.webp hold an image and KEY.cls its
+/// label, a whole number in ASCII; a key is the name up to the first dot behind the last slash, and its members stand
+/// together. Other members are passed over. Samples are [size, size, 3] of values in [0, 1], in the files' order. The
+/// files' headers are read when the set is made; images are read where they lie, when they are drawn.
 class ShardsDataset : public Dataset {
  public:
   /// Throws FieldError for options without a meaning, and StorageError that names file and byte for what is wrong with
@@ -72,7 +75,7 @@ class ShardsDataset : public Dataset {
     std::int64_t label;
   };
 
-  void add_file(const StoredFile& file, std::uint32_t number);
+  void add_file(const StoredFile& file, std::uint32_t number, PassedOver& passed);
   /// Fills `out` with an image's bytes from `offset` on.
   void read(const Place& place, std::uint64_t offset, std::span<std::byte> out) const;
 
@@ -81,6 +84,7 @@ class ShardsDataset : public Dataset {
   std::vector<std::unique_ptr<const StoredFile>> open_;  // the first of paths_
   std::vector<Place> samples_;
   std::int64_t classes_ = 0;
+  std::vector<std::string> remarks_;
 };
 
 /// The files' paths, braces expanded.

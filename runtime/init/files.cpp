@@ -11,6 +11,7 @@
 
 #include "runtime/base/files/stored_file.h"
 #include "runtime/data/formats/byte_reader.h"
+#include "runtime/data/passed_over.h"
 #include "runtime/init/find_kinds.h"
 
 namespace lockstep::init {
@@ -170,9 +171,6 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return found;
 }
 
-bool is_image(const fs::path& path) {
-  const std::string ending = lower(path.extension().string());
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
-}
+bool is_image(const fs::path& path) { return data::is_image_extension(path.extension().string()); }
 
 }  // namespace lockstep::init

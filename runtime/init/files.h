@@ -70,7 +70,7 @@ bool is_folder(const std::filesystem::directory_entry& entry);
 /// The folders in the folder that are not hidden, sorted.
 std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder);
 
-/// *.jpg, *.jpeg and *.png, in any case.
+/// *.jpg, *.jpeg, *.png and *.webp, in any case.
 bool is_image(const std::filesystem::path& path);
 
 }  // namespace lockstep::init

@@ -136,6 +136,11 @@ class Planner {
       attempt("data.eval", [&] { data::require_alike(*plan_.eval, plan_.train); });
       if (!options.eval) warn_of_classes_without_evaluation(options);
     }
+    const auto warn_of = [&](const data::Description& description, const std::string& path) {
+      for (const std::string& remark : description.remarks) warn(path, remark);
+    };
+    warn_of(plan_.train, join_path("data.train", data::kind_of(options.train)));
+    if (plan_.eval) warn_of(*plan_.eval, join_path("data.eval", data::kind_of(*options.eval)));
     if (!known) return;
     attempt("data.augment", [&] {
       data::require_augment(options.augment, plan_.train);

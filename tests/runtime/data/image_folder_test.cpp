@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
 class ImageFolderTest : public testing::Test {
@@ -68,6 +69,41 @@ TEST_F(ImageFolderTest, LinksBackToAFolderAroundThemAreNotFollowed) {
   const ImageFolderDataset set(train());
   EXPECT_THAT(set.class_names(), ElementsAre("cat", "dog"));
   EXPECT_THAT(set.describe().labels, ElementsAre(0, 0, 1, 1));
+}
+
+TEST_F(ImageFolderTest, ImagesThatArePassedOverAreCountedAndNamed) {
+  EXPECT_THAT(ImageFolderDataset(train()).describe().remarks, IsEmpty());  // notes.txt is no image
+  for (const char* name : {"train/cat/b.gif", "train/cat/more/a.GIF", "train/dog/c.tiff"}) folder_.write(name, {1});
+  std::filesystem::create_symlink("nowhere", folder_.path("train/dog/gone.jpg"));
+  folder_.write("train/loose.png", png_bytes(gradient(8, 8)));
+  const ImageFolderDataset set(train());
+  EXPECT_EQ(set.size(), 4);
+  EXPECT_THAT(set.describe().remarks,
+              ElementsAre(HasSubstr("3 images of formats that are not read are left out: 2 .gif, 1 .tiff (the first: "
+                                    "cat/b.gif)"),
+                          HasSubstr("1 link named as an image is left out, as there is no file behind (the first: "
+                                    "dog/gone.jpg)"),
+                          HasSubstr("1 image beside the classes' folders, in none of them, is left out (the first: "
+                                    "loose.png)")));
+  std::filesystem::create_directories(folder_.path("gifs/cat"));
+  folder_.write("gifs/cat/a.gif", {1});
+  EXPECT_THAT(error_of([&] { ImageFolderDataset gifs({.folder = folder_.path("gifs")}); }),
+              HasSubstr("hold no image; 1 image of a format that is not read is left out: 1 .gif"));
+}
+
+TEST_F(ImageFolderTest, ImagesAreTurnedUprightWhereThatIsAskedFor) {
+  folder_.write("train/dog/b.JPG", turned_jpeg_bytes(gradient(40, 20)));
+  ImageFolderOptions options = train();
+  const auto red_grows = [&](bool down) {
+    const Drawn sample = drawn(ImageFolderDataset(options), {.index = 3});
+    const auto red = [&](int y, int x) { return sample.values[static_cast<std::size_t>((y * 14 + x) * 3)]; };
+    return down ? red(12, 7) - red(1, 7) : red(7, 12) - red(7, 1);
+  };
+  EXPECT_GT(red_grows(false), 0.2f);
+  EXPECT_NEAR(red_grows(true), 0, 0.1f);
+  options.exif_orientation = true;
+  EXPECT_GT(red_grows(true), 0.2f);
+  EXPECT_NEAR(red_grows(false), 0, 0.1f);
 }
 
 TEST_F(ImageFolderTest, EvaluationHasTheClassesOfTheTraining) {
