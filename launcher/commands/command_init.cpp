@@ -15,6 +15,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/files/whole_file.h"
 #include "runtime/base/program_name.h"
+#include "runtime/init/damage.h"
 #include "runtime/init/find_data.h"
 #include "runtime/init/held_out.h"
 #include "runtime/init/job_text.h"
@@ -59,16 +60,37 @@ std::string shell_word(const std::string& text) {
   return word + '\'';
 }
 
+/// Counts the samples that cannot be read, and says which they are.
+std::int64_t note_damage(init::FoundData& found, const std::optional<init::Measured>& measured) {
+  std::int64_t count = 0;
+  const auto look = [&](data::Split split, const char* what) {
+    const init::Damage damage = init::look_for_damage(found.options, split);
+    if (damage.count == 0) return;
+    count += damage.count;
+    found.notes.push_back(
+        fmt::format("{} of the {} samples cannot be read; on_error: SKIP leaves them out:", damage.count, what));
+    for (const std::string& sentence : damage.sentences) found.notes.push_back("  " + sentence);
+  };
+  if (measured && measured->unread > 0) look(data::Split::kTrain, "training");
+  if (found.options.eval) look(data::Split::kEval, "evaluation");
+  return count;
+}
+
+struct Planned {
+  job::Job job;
+  train::Plan plan;
+};
+
 /// Throws UsageError where the job could not train: a model that does not fit the data.
-std::string plan_of_text(const std::string& text, const fs::path& file) {
+Planned plan_of_text(const std::string& text, const fs::path& file) {
   const job::Checked checked = job::check_text(text, file, {}, fs::absolute(file).parent_path());
   if (!checked.diagnostics.empty())
     throw UsageError("init wrote a job with a mistake: " + checked.diagnostics[0].str());
-  const train::Plan plan = plan_of(checked, {}, fs::path("runs") / checked.job.name());
+  train::Plan plan = plan_of(checked, {}, fs::path("runs") / checked.job.name());
   if (!plan.errors.empty()) {
     throw UsageError("these data cannot be trained on so: " + plan.errors[0].at.message, plan.errors[0].advice);
   }
-  return plan_text(to_json(plan, checked.job, 1));
+  return {checked.job, std::move(plan)};
 }
 
 ExitCode run(const InitCommand& command) {
@@ -89,17 +111,23 @@ ExitCode run(const InitCommand& command) {
   const std::string as_word = shell_word(out.string());
   data::DataOptions all = found.options;
   all.hold_out = {};
-  const std::string text = init::job_text(
-      found, data, init::measure(all), recipe,
-      {.name = name_of(out), .base = fs::absolute(out).parent_path(), .file = as_word, .epochs = command.epochs});
-  const std::string plan = plan_of_text(text, out);
+  const std::optional<init::Measured> measured = init::measure(all);
+  const std::int64_t damaged = note_damage(found, measured);
+  const std::string text = init::job_text(found, data, measured, recipe,
+                                          {.name = name_of(out),
+                                           .base = fs::absolute(out).parent_path(),
+                                           .file = as_word,
+                                           .epochs = command.epochs,
+                                           .damaged = damaged});
+  const Planned planned = plan_of_text(text, out);
   if (const std::error_code failed = write_whole_file(out, text)) {
     throw StorageError("cannot write " + out.string() + ": " + failed.message());
   }
   std::printf("found     %s\n", found.what.c_str());
   for (const std::string& note : found.notes) std::printf("          %s\n", note.c_str());
-  std::printf("written   %s, which trains:\n%s\nnext      %s train %s\n", out.c_str(), plan.c_str(),
-              program_name().c_str(), as_word.c_str());
+  for (const train::Finding& warning : planned.plan.warnings) std::printf("warning   %s\n", warning.at.str().c_str());
+  std::printf("written   %s, which trains:\n%s\nnext      %s train %s\n", out.c_str(),
+              plan_text(to_json(planned.plan, planned.job, 1)).c_str(), program_name().c_str(), as_word.c_str());
   return ExitCode::kDone;
 }
 

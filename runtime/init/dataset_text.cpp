@@ -96,7 +96,8 @@ class Writer {
   template <class Options>
   static std::string extents(const Options& options) {
     const std::string size = fmt::format(" size: {}", options.size);
-    return options.resize > 0 ? fmt::format("{} resize: {}", size, options.resize) : size;
+    const std::string resize = options.resize > 0 ? fmt::format(" resize: {}", options.resize) : "";
+    return size + resize + (options.exif_orientation ? " exif_orientation: true" : "");
   }
   std::string value(const std::string& text, Names names) const {
     return names == Names::kNothing ? quoted(text) : path(text);

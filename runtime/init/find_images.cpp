@@ -44,21 +44,20 @@ fs::path innermost(fs::path folder) {
   }
 }
 
-std::int64_t side_of(const fs::path& image) {
-  const std::string content = StoredFile(image.string()).read_text(kMostFileBytes);
-  return shorter_side(std::as_bytes(std::span(content)), image.string());
-}
-
-/// The median of the shorter sides of some images of each class.
-std::int64_t usual_side(const fs::path& folder) {
+/// Looks at some images of each class. Throws StorageError where none of them can be read.
+LookedAt look_at_some(const fs::path& folder) {
   const std::vector<fs::path> classes = classes_in(folder);
   const std::size_t of_each = std::max<std::size_t>(1, kSidesLookedAt / classes.size());
-  std::vector<std::int64_t> sides;
+  LookedAt found;
   for (const fs::path& name : classes) {
-    if (sides.size() >= kSidesLookedAt) break;
-    for (const fs::path& image : images_below(name, of_each)) sides.push_back(side_of(image));
+    if (found.sides.size() + found.errors.size() >= kSidesLookedAt) break;
+    for (const fs::path& image : images_below(name, of_each)) {
+      const std::string content = StoredFile(image.string()).read_text(kMostFileBytes);
+      found.add(std::as_bytes(std::span(content)), image.string());
+    }
   }
-  return median_of(std::move(sides));
+  require_readable(found);
+  return found;
 }
 
 FoundData found_in(const fs::path& train, const std::optional<fs::path>& eval) {
@@ -67,10 +66,13 @@ FoundData found_in(const fs::path& train, const std::optional<fs::path>& eval) {
                      "Move the images of each class into a folder that has its name.");
   }
   data::ImageFolderOptions options{.folder = train.string()};
-  const std::int64_t side = usual_side(train);
+  const LookedAt images = look_at_some(train);
+  const std::int64_t side = images.median_side();
   take_whole_if_small(side, options);
-  FoundData found{"images, a folder a class", {.train = options}};
+  FoundData found{"images, a folder a class"};
   found.notes.push_back(note_of_side(side));
+  turn_upright(images, options, found.notes);
+  found.options.train = options;
   if (eval) {
     options.folder = eval->string();
     found.options.eval = options;

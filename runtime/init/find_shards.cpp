@@ -68,37 +68,41 @@ std::vector<std::string> as_patterns(const std::vector<std::string>& paths) {
   return patterns;
 }
 
-/// The shorter sides of the first images of a file.
-std::vector<std::int64_t> sides_in(const std::string& path) {
+/// Looks at the first images of a file.
+LookedAt look_into(const std::string& path) {
   struct Enough {};
-  std::vector<std::int64_t> sides;
+  LookedAt found;
   const StoredFile file(path);
   try {
     data::read_tar_index(file, [&](const data::TarMember& member, const auto& read) {
-      if (sides.size() == kSidesLookedAt) throw Enough();
+      if (found.sides.size() + found.errors.size() == kSidesLookedAt) throw Enough();
       if (!is_image(member.name) || member.size > kMostImageBytes) return;
       std::vector<std::byte> bytes(member.size);
       read(member.offset, bytes);
-      sides.push_back(shorter_side(bytes, path + ": " + member.name));
+      found.add(bytes, path + ": " + member.name);
     });
   } catch (const Enough&) {
   }
-  return sides;
+  return found;
 }
 
 }  // namespace
 
 FoundData find_shards(const Split& files) {
-  const std::vector<std::int64_t> sides = sides_in(files.train[0]);
-  if (sides.empty()) {
+  const LookedAt images = look_into(files.train[0]);
+  require_readable(images);
+  if (images.sides.empty()) {
     throw UsageError(
         files.train[0] + " holds no images",
-        "Of tar files, those are taken that hold KEY.jpg or KEY.png and KEY.cls, as WebDataset writes them.");
+        "Of tar files, those are taken that hold KEY.jpg, KEY.png or KEY.webp and KEY.cls, as WebDataset writes them.");
   }
-  const std::int64_t side = median_of(sides);
+  const std::int64_t side = images.median_side();
   data::ShardsOptions options{.files = as_patterns(files.train)};
   take_whole_if_small(side, options);
-  FoundData found{"images in tar files", {.train = options}, {note_of_side(side)}};
+  FoundData found{"images in tar files"};
+  found.notes.push_back(note_of_side(side));
+  turn_upright(images, options, found.notes);
+  found.options.train = options;
   if (!files.eval.empty()) {
     options.files = as_patterns(files.eval);
     found.options.eval = options;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "runtime/data/sample_reader.h"
 #include "runtime/init/dataset_text.h"
 
 namespace lockstep::init {
@@ -52,6 +53,13 @@ std::string normalize_text(const data::NormalizeOptions& options) {
   return fmt::format("normalize {{ mean: {} std: {} }}", numbers(means), numbers(deviations));
 }
 
+/// Leaves out samples that cannot be read, as many as there are.
+std::string skip_text(std::int64_t damaged) {
+  const std::int64_t taken = data::SampleErrors().max_skipped;
+  return fmt::format("  on_error: SKIP   # {} cannot be read; FAIL ends the run at the first\n{}",
+                     counted(damaged, "sample"), damaged > taken ? fmt::format("  max_skipped: {}\n", damaged) : "");
+}
+
 }  // namespace
 
 std::string job_text(const FoundData& found, const data::Description& data, const std::optional<Measured>& measured,
@@ -83,6 +91,7 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
   } else {
     text += "  # no data to evaluate on were found: put some aside, and name them here as eval { ... }\n";
   }
+  if (options.damaged > 0) text += skip_text(options.damaged);
   if (measured) {
     text += fmt::format("  # measured on {} {}samples{}\n  {}\n", measured->samples, holds_out ? "" : "training ",
                         measured->samples < data.samples + held ? ", spread over all" : "",

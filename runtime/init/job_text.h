@@ -17,6 +17,7 @@ struct JobTextOptions {
   std::filesystem::path base;  ///< the folder that the job will lie in: paths are relative to it
   std::string file;            ///< the job's, as commands name it
   std::int64_t epochs = 0;     ///< 0: the recipe's
+  std::int64_t damaged = 0;    ///< samples that cannot be read, which the job leaves out
 };
 
 /// A commented job that trains the recipe on the data. `data`: the training samples without those that are held out;

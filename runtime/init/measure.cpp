@@ -2,6 +2,7 @@
 #include "runtime/init/measure.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/init/damage.h"
 
 namespace lockstep::init {
 
@@ -23,6 +25,12 @@ constexpr std::int64_t kMostChannels = 64;
 std::string file_of(const data::DatasetOptions& options) {
   const auto* arrays = std::get_if<data::ArraysOptions>(&options);
   return arrays != nullptr ? arrays->features : "the training data";
+}
+
+[[noreturn]] void throw_all_damaged(const data::DataOptions& options) {
+  const Damage damage = look_for_damage(options, data::Split::kTrain);
+  throw StorageError(fmt::format("no training sample can be read:\n{}", fmt::join(damage.sentences, "\n")),
+                     "Fetch the files again.");
 }
 
 }  // namespace
@@ -42,17 +50,24 @@ std::optional<Measured> measure(const data::DataOptions& options) {
   std::vector<float> values(static_cast<std::size_t>(width));
   std::vector<float> target(static_cast<std::size_t>(set->target_shape().numel()));
   std::vector<std::int64_t> labels(target.size());
+  Measured measured;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t index = i * set->size() / count;
-    set->get({.index = index}, {.values = values,
-                                .target = set->classes() > 0 ? std::span<float>() : std::span(target),
-                                .labels = set->classes() > 0 ? std::span(labels) : std::span<std::int64_t>()});
+    try {
+      set->get({.index = index}, {.values = values,
+                                  .target = set->classes() > 0 ? std::span<float>() : std::span(target),
+                                  .labels = set->classes() > 0 ? std::span(labels) : std::span<std::int64_t>()});
+    } catch (const StorageError&) {
+      ++measured.unread;
+      continue;
+    }
     for (const float value : values) {
       if (std::isfinite(value)) continue;
       throw StorageError(fmt::format("{}: sample {} holds {}", file_of(options.train), index, value),
                          "Mend the value or leave the sample out: a model learns from finite numbers alone.");
     }
-    if (i == 0) std::copy_n(values.begin(), std::min<std::size_t>(shift.size(), values.size()), shift.begin());
+    if (measured.samples++ == 0)
+      std::copy_n(values.begin(), std::min<std::size_t>(shift.size(), values.size()), shift.begin());
     for (std::size_t k = 0; k < values.size(); ++k) {
       const std::size_t c = k % shift.size();
       const double from_shift = static_cast<double>(values[k]) - shift[c];
@@ -60,8 +75,8 @@ std::optional<Measured> measure(const data::DataOptions& options) {
       squares[c] += from_shift * from_shift;
     }
   }
-  Measured measured{.normalize = {}, .samples = count};
-  const double of_channel = static_cast<double>(count * width) / static_cast<double>(channels);
+  if (measured.samples == 0) throw_all_damaged(options);
+  const double of_channel = static_cast<double>(measured.samples * width) / static_cast<double>(channels);
   for (std::size_t c = 0; c < shift.size(); ++c) {
     const double mean = sum[c] / of_channel;
     const double deviation = std::sqrt(std::max(0.0, squares[c] / of_channel - mean * mean));

@@ -13,10 +13,11 @@ namespace lockstep::init {
 struct Measured {
   data::NormalizeOptions normalize;
   std::int64_t samples = 0;  ///< that were looked at
+  std::int64_t unread = 0;   ///< beside them, samples that cannot be read
 };
 
-/// Looks at 512 samples at most, spread evenly over the data. None for tokens. Throws StorageError for a sample that
-/// cannot be read, or that holds a value that is not finite.
+/// Looks at 512 samples at most, spread evenly over the data. None for tokens. Throws StorageError where no
+/// sample can be read, and for one that holds a value that is not finite.
 std::optional<Measured> measure(const data::DataOptions& options);
 
 }  // namespace lockstep::init

@@ -74,6 +74,28 @@ class Init(unittest.TestCase):
         self.expect_trains("pets", has=["resnet { depth: 18 stem: CIFAR }", 'folder: "pets/train" size: 32', "flip: true",
                                         "eval { image_folder", "measured on 12 training samples", 'best: "eval.accuracy"'])
 
+    def test_damaged_images_are_all_listed_and_left_out(self):
+        for name in ("cat", "dog"):
+            (self.folder / "pets" / name).mkdir(parents=True)
+            for i in range(6):
+                write_png(self.folder / "pets" / name / f"{i}.png", 40, 32, lambda x, y: (x, 10, y))
+        for name in ("cat/2.png", "dog/0.png", "dog/5.png"):
+            content = (self.folder / "pets" / name).read_bytes()
+            (self.folder / "pets" / name).write_bytes(content[:len(content) // 2])
+        (self.folder / "pets/cat/7.gif").write_bytes(b"GIF89a")
+        said = self.expect_done("init", "pets", "--out", "job.pbtxt")
+        for part in ("3 of the training samples cannot be read", "on_error: SKIP", "cat/2.png", "dog/0.png", "dog/5.png",
+                     "1 image of a format that is not read is left out: 1 .gif (the first: cat/7.gif)"):
+            self.assertIn(part, said)
+        self.assertIn("on_error: SKIP   # 3 samples cannot be read", (self.folder / "job.pbtxt").read_text(encoding="utf-8"))
+        trained = self.expect_done("train", "job.pbtxt", "--set", "train.steps=2", "--set", "schedule=unset")
+        self.assertIn("1 .gif", trained)
+        for image in self.folder.glob("pets/*/*.png"):
+            image.write_bytes(b"no image")
+        refused = self.lockstep("init", "pets", "--out", "other.pbtxt")
+        self.assertEqual(4, refused.returncode)
+        self.assertIn("none of 12 images that were looked at can be read", refused.stderr)
+
     def test_arrays_of_classes_and_of_numbers(self):
         write_npy(self.folder / "x.npy", "<f4", (80, 5), self.numbers(400))
         write_npy(self.folder / "y.npy", "<i8", (80,), struct.pack("<80q", *(i % 3 for i in range(80))))

@@ -87,6 +87,25 @@ TEST_F(FindDataTest, LargeImagesAreCroppedTo224) {
   }
 }
 
+TEST_F(FindDataTest, ImagesThatAreStoredTurnedAreTurnedUpright) {
+  for (const char* name : {"cat", "dog"}) {
+    make(name);
+    folder_.write(std::string(name) + "/a.jpg", data::jpeg_bytes(data::gradient(40, 20)));
+  }
+  EXPECT_FALSE(std::get<data::ImageFolderOptions>(find({""}).options.train).exif_orientation);
+  folder_.write("cat/b.jpg", data::turned_jpeg_bytes(data::gradient(40, 20)));
+  const FoundData found = find({""});
+  EXPECT_TRUE(std::get<data::ImageFolderOptions>(found.options.train).exif_orientation);
+  EXPECT_THAT(found.notes, testing::Contains(HasSubstr("1 of 3 images looked at are stored turned")));
+}
+
+TEST_F(FindDataTest, ImagesOfOtherFormatsAreNamedWhereNothingIsFound) {
+  make("gifs/cat");
+  folder_.write("gifs/cat/a.gif", {1});
+  EXPECT_THAT(refusal({"gifs"}), HasSubstr("holds no data that a job can name; 1 image of a format that is not read is "
+                                           "left out: 1 .gif (the first: cat/a.gif)"));
+}
+
 TEST_F(FindDataTest, WhatImagesAreForIsToldByAWordOfTheFolderInAnyCase) {
   int number = 0;
   for (const auto& [train, eval] : {std::pair("Train", "Test"), std::pair("training_set", "test_set"),
