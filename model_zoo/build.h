@@ -15,7 +15,7 @@
 #include "model_zoo/model_input.h"
 #include "model_zoo/registered.h"
 #include "model_zoo/resnet.h"
-#include "model_zoo/unet3d.h"
+#include "model_zoo/unet.h"
 #include "model_zoo/vit.h"
 #include "runtime/nn/module.h"
 
@@ -23,8 +23,8 @@ namespace lockstep::model_zoo {
 
 /// The models that there are. The header of each declares make_model() for its options; name_of() asks their
 /// model_name(), where they have one.
-using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions, GptOptions, LlamaOptions, Unet3dOptions,
-                                  VitOptions, BertOptions, MobilenetV2Options, RegisteredOptions>;
+using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions, GptOptions, LlamaOptions, Unet2dOptions,
+                                  Unet3dOptions, VitOptions, BertOptions, MobilenetV2Options, RegisteredOptions>;
 
 /// The model, its parameters initialised from `seed`. Throws FieldError, naming the option as a job would
 /// ("model.convnet.block[1].kernel"), for options without a meaning and for a model that does not fit the samples.

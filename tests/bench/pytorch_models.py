@@ -95,6 +95,14 @@ def volumes(extent):
     return make
 
 
+def pixels(extent):
+    """Images with a class a pixel."""
+    def make(batch, folder):
+        x, y = torch.randn(batch, extent, extent, 3), torch.randint(CLASSES, (batch, extent, extent))
+        return x.permute(0, 3, 1, 2), y, save_arrays(folder, x, y, f"classes: {CLASSES}")
+    return make
+
+
 def texts(batch, folder):
     tokens = torch.randint(VOCABULARY, (batch * CONTEXT + 1,), dtype=torch.uint8)
     (folder / "text").write_bytes(tokens.numpy().tobytes())
@@ -169,11 +177,20 @@ def bert():
         num_labels=CLASSES, pad_token_id=None, attn_implementation="sdpa")))
 
 
-def unet3d():
-    from families.unet3d import UNet3d
+UNET = {"channels": 8, "levels": 3, "convolutions": 2, "norm": "BATCH", "up": "TRANSPOSED", "activation": "RELU",
+        "groups": 1}
 
-    return UNet3d({"inputs": 1, "channels": 8, "levels": 3, "convolutions": 2, "norm": "BATCH", "up": "TRANSPOSED",
-                   "activation": "RELU", "groups": 1, "outputs": 1})
+
+def unet3d():
+    from families.unet3d import UNet
+
+    return UNet({**UNET, "inputs": 1, "outputs": 1})
+
+
+def unet2d():
+    from families.unet3d import UNet
+
+    return UNet({**UNET, "rank": 2, "inputs": 3, "outputs": CLASSES})
 
 
 def bce_dice(logits, target):
@@ -196,10 +213,13 @@ def without_wrapper(state):
     return {name.removeprefix("model."): tensor for name, tensor in state.items()}
 
 
-def unet3d_names(state):
-    model = unet3d()
-    by_module = {id(module): name for name, module in model.named()}
-    return renamed({name: by_module[id(module)] for name, module in model.named_modules() if id(module) in by_module})(state)
+def unet_names(make):
+    def names(state):
+        model = make()
+        by_module = {id(module): name for name, module in model.named()}
+        return renamed({name: by_module[id(module)] for name, module in model.named_modules()
+                        if id(module) in by_module})(state)
+    return names
 
 
 SGD = f"optimizer {{ sgd {{ lr: {SGD_RATE} momentum: 0.9 }} }} train {{ steps: 1 }}"
@@ -225,7 +245,9 @@ MODELS = {
     "bert": Case(f"model {{ bert {{ layers: 4 heads: 4 width: 256 context: {CONTEXT} dropout: 0 }} }} " + ADAMW, 8, bert,
                  classes_of_texts, without_wrapper, optimizer=adamw),
     "unet3d": Case("model { unet3d { levels: 3 channels: 8 } } " + ADAMW.replace("steps: 1", "steps: 1 loss: BCE_DICE"),
-                   2, unet3d, volumes(32), unet3d_names, bce_dice, adamw),
+                   2, unet3d, volumes(32), unet_names(unet3d), bce_dice, adamw),
+    "unet2d": Case("model { unet2d { levels: 3 channels: 8 } } " + ADAMW, 4, unet2d, pixels(96), unet_names(unet2d),
+                   optimizer=adamw),
 } | {f"{name}, {model.bench.extents[0]}x{model.bench.extents[1]}": of_images(name, model.bench)
      for name, model in models.MODELS.items() if model.bench}
 

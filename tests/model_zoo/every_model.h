@@ -31,6 +31,7 @@ struct ModelExample {
 inline void PrintTo(const ModelExample& example, std::ostream* out) { *out << example.name; }
 
 inline ModelInput images() { return {.sample_shape = {8, 8, 3}, .outputs = 5, .classes = 5}; }
+inline ModelInput pixels() { return {.sample_shape = {8, 8, 3}, .outputs = 3, .target_shape = {8, 8}, .classes = 3}; }
 inline ModelInput volumes() {
   return {.sample_shape = {4, 4, 4, 2}, .outputs = 3, .target_shape = {4, 4, 4}, .classes = 3};
 }
@@ -94,6 +95,7 @@ inline std::vector<ModelExample> every_model() {
       {"vit", vit, images(), {{64}, {8, 10, 3}}, {{VitOptions(), 86'567'656}}},
       {"bert_of_tokens", bert, texts()},
       {"bert_of_classes", bert, labelled_texts()},
+      {"unet2d", Unet2dOptions{.levels = 2, .channels = 4}, pixels(), {{64}}},
       {"unet3d", Unet3dOptions{.levels = 1, .channels = 4}, volumes(), {{64}}},
   };
 }

@@ -27,7 +27,7 @@ class Bench:
 @dataclasses.dataclass(frozen=True)
 class Model:
     options: str         # a small one, with dropout where the model has it
-    data: str            # what it learns: rows, images, texts, hidden_tokens or volumes
+    data: str            # what it learns: rows, images, texts, hidden_tokens, volumes or pixels
     optimizer: str       # they differ, so that scripts/digests sees each
     train: str = ""
     theirs: Theirs = None  # with the same sizes
@@ -53,6 +53,7 @@ MODELS = {
                        "vocab_size": VOCABULARY, "max_position_embeddings": 24, "hidden_size": 64, "intermediate_size": 96,
                        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-5})),
     "unet3d": Model("levels: 2 channels: 8", "volumes", "novograd { lr: 1e-3 }", train="loss: BCE_DICE"),
+    "unet2d": Model("levels: 2 channels: 8", "pixels", "adamw { lr: 1e-3 }"),
     "bert": Model("layers: 2 heads: 4 width: 64 context: 24 initial_deviation: 0.3", "hidden_tokens", "lamb { lr: 1e-3 }"),
     "vit": Model("patch: 4 layers: 2 heads: 4 width: 64 dropout: 0.1", "images", "adamw { lr: 1e-3 }",
                  theirs=Theirs("VisionTransformer", {"image_size": 32, "patch_size": 4, "num_layers": 2, "num_heads": 4,

@@ -48,7 +48,9 @@ def compare(logits, answers, form):
 
 def arrays(folder):
     random = numpy.random.default_rng(1)
-    numpy.save(f"{folder}/images.npy", random.normal(size=(10, 32, 32, 3)).astype("f4"))
+    images = random.normal(size=(10, 32, 32, 3)).astype("f4")
+    numpy.save(f"{folder}/images.npy", images)
+    numpy.save(f"{folder}/pixels.npy", (images.sum(-1) > 1).astype("i8") + (images.sum(-1) > 2))
     numpy.save(f"{folder}/classes.npy", numpy.arange(10) % 5)
     volumes = random.normal(size=(6, 8, 8, 8, 2)).astype("f4")
     numpy.save(f"{folder}/volumes.npy", volumes)

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain 3D U-Net: what it answers, its loss and the gradient of every weight."""
+"""A plain U-Net of volumes, or of images: what it answers, its loss and the gradient of every weight."""
 
 import torch
 from torch import nn
 from torch.nn import functional
 
 from families.tensors import last, leaf, tensor
+
+
+def of_rank(case, name):
+    """nn.Conv3d, or of images nn.Conv2d."""
+    return getattr(nn, f"{name}{case.get('rank', 3)}d")
 
 
 class Level(nn.Module):
@@ -15,9 +20,9 @@ class Level(nn.Module):
         self.convolutions, self.norms = nn.ModuleList(), nn.ModuleList()
         for i in range(case["convolutions"]):
             source = outputs if i else inputs
-            self.convolutions.append(nn.Conv3d(source, outputs, 3, padding=1, bias=case["norm"] == "GROUP"))
-            self.norms.append({"BATCH": lambda: nn.BatchNorm3d(outputs),
-                               "INSTANCE": lambda: nn.InstanceNorm3d(outputs, affine=True),
+            self.convolutions.append(of_rank(case, "Conv")(source, outputs, 3, padding=1, bias=case["norm"] == "GROUP"))
+            self.norms.append({"BATCH": lambda: of_rank(case, "BatchNorm")(outputs),
+                               "INSTANCE": lambda: of_rank(case, "InstanceNorm")(outputs, affine=True),
                                "GROUP": lambda: nn.GroupNorm(case["groups"], outputs)}[case["norm"]]())
 
     def forward(self, x):
@@ -32,7 +37,7 @@ class Level(nn.Module):
             yield f"stage{i}_norm", norm
 
 
-class UNet3d(nn.Module):
+class UNet(nn.Module):
     def __init__(self, case):
         super().__init__()
         self.case = case
@@ -45,22 +50,22 @@ class UNet3d(nn.Module):
         for _ in range(levels):
             half = channels // 2
             transposed = case["up"] == "TRANSPOSED"
-            self.widening.append(nn.ConvTranspose3d(channels, half, 2, stride=2) if transposed
-                               else nn.Conv3d(channels, half, 1))
+            self.widening.append(of_rank(case, "ConvTranspose")(channels, half, 2, stride=2) if transposed
+                                 else of_rank(case, "Conv")(channels, half, 1))
             self.up.append(Level(channels, half, case))
             channels = half
-        self.head = nn.Conv3d(channels, case["outputs"], 1)
+        self.head = of_rank(case, "Conv")(channels, case["outputs"], 1)
 
     def forward(self, x):
         skipped = []
         for level in self.down:
             skipped.append(level(x))
-            x = functional.max_pool3d(skipped[-1], 2)
+            x = of_rank(self.case, "MaxPool")(2)(skipped[-1])
         x = self.bottom(x)
         for double, level in zip(self.widening, self.up):
             x = double(x)
-            if self.case["up"] == "TRILINEAR":
-                x = functional.interpolate(x, scale_factor=2, mode="trilinear", align_corners=False)
+            if self.case["up"] != "TRANSPOSED":
+                x = functional.interpolate(x, scale_factor=2, mode=self.case["up"].lower(), align_corners=False)
             x = level(torch.cat([skipped.pop(), x], 1))
         return self.head(x)
 
@@ -78,7 +83,7 @@ class UNet3d(nn.Module):
 
 def ordered(values):
     """In Lockstep's order: of convolutions, a transposed one's too, channels from the second to the last dimension."""
-    return last(values) if values.dim() == 5 else tensor(values)
+    return last(values) if values.dim() >= 4 else tensor(values)
 
 
 def dice(probabilities, target):
@@ -87,16 +92,15 @@ def dice(probabilities, target):
 
 
 def case(**options):
-    model = UNet3d(options)
+    model = UNet(options)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(torch.randn_like(parameter).mul(0.3).add(1 if "norms" in name and "weight" in name else 0)
                             .round(decimals=4))
-    depth, height, width = options["extents"]
-    x = leaf(2, options["inputs"], depth, height, width)
+    x = leaf(2, options["inputs"], *options["extents"])
     y = model(x)
     if options["classes"]:
-        target = torch.randint(options["outputs"], (2, depth, height, width))
+        target = torch.randint(options["outputs"], (2, *options["extents"]))
         loss = functional.cross_entropy(y, target)
     else:
         target = torch.randint(2, y.shape).double()
@@ -107,7 +111,7 @@ def case(**options):
         for kind, parameter in module.named_parameters():
             parameters[f"{name}.{kind}"] = ordered(parameter)
             gradients[f"{name}.{kind}"] = ordered(parameter.grad)
-        if isinstance(module, nn.BatchNorm3d):
+        if isinstance(module, of_rank(options, "BatchNorm")):
             statistics[f"{name}.running"] = tensor(torch.stack([module.running_mean, module.running_var]))
     return {**options, "x": last(x), "y": last(y), "target": tensor(target) if options["classes"] else last(target),
             "loss": loss.item(), "dx": last(x.grad), "parameters": parameters, "gradients": gradients,

@@ -21,6 +21,7 @@ STILL = ("train.steps=1", "optimizer={sgd {lr: 1e-30}}", *FP32)
 IMAGES = 'arrays { features: "images.npy" targets: "classes.npy" }'
 ROWS = 'arrays { features: "rows.npy" targets: "values.npy" target_kind: NUMBERS }'
 MASKS = 'arrays { features: "volumes.npy" targets: "masks.npy" target_kind: NUMBERS }'
+PIXELS = 'arrays { features: "images.npy" targets: "pixels.npy" }'
 VOXELS = 'arrays { features: "volumes.npy" targets: "voxels.npy" }'
 LABELLED_TEXT = 'arrays { features: "tokens.npy" targets: "labels.npy" vocabulary: 120 }'
 TEXT = f'tokens {{ files: "text.txt" context: 16 vocabulary: {VOCABULARY} }}'
@@ -31,6 +32,7 @@ DATA = {
     "texts": (TEXT, "tokens.npy", "argmax", "next.npy"),
     "hidden_tokens": (TEXT, "tokens.npy", "argmax", "next.npy"),
     "volumes": (MASKS, "volumes.npy", "sigmoid"),
+    "pixels": (PIXELS, "images.npy", "argmax", "pixels.npy"),
 }
 BERT = "bert { layers: 2 heads: 2 width: 16 hidden: 24 context: 20 dropout: 0 initial_deviation: 0.3 }"
 BERT_CONFIG = {"vocab_size": 120, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
@@ -192,6 +194,9 @@ class Onnx(Bridge):
 
     def test_unet3d_with_instance_norms(self):
         self.check("unet3d { levels: 1 channels: 4 norm: INSTANCE }", *OF_VOXELS)
+
+    def test_unet2d_with_group_norms(self):
+        self.check("unet2d { levels: 1 channels: 4 up: BILINEAR norm: GROUP groups: 2 }", *DATA["pixels"])
 
     def test_bert_of_padded_texts(self):
         self.check(BERT.replace("dropout: 0", "pad_token: 100"), *DATA["hidden_tokens"])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model_zoo/unet3d.h"
+#include "model_zoo/unet.h"
 
 #include <gmock/gmock.h>
 
@@ -18,14 +18,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-struct VolumeFit {
+struct UnetFit {
   const char* name;
-  Unet3dOptions options;
+  ModelOptions options;
   ModelInput input;
   Shape output;  ///< of one sample
 };
 
-void PrintTo(const VolumeFit& fit, std::ostream* out) { *out << fit.name; }
+void PrintTo(const UnetFit& fit, std::ostream* out) { *out << fit.name; }
 
 Shape volumes_of(std::int64_t rows, const Shape& sample) {
   std::vector<std::int64_t> extents{rows};
@@ -33,9 +33,9 @@ Shape volumes_of(std::int64_t rows, const Shape& sample) {
   return Shape(std::span<const std::int64_t>(extents));
 }
 
-class Unet3d : public testing::TestWithParam<VolumeFit> {};
+class Unet : public testing::TestWithParam<UnetFit> {};
 
-TEST_P(Unet3d, AnswersEachVoxelAndReachesEveryParameter) {
+TEST_P(Unet, AnswersEachPixelOrVoxelAndReachesEveryParameter) {
   const auto& [name, options, input, output] = GetParam();
   for (const std::int64_t samples : {2, 0}) {
     const auto net = build(options, input, 1);
@@ -50,7 +50,7 @@ TEST_P(Unet3d, AnswersEachVoxelAndReachesEveryParameter) {
   }
 }
 
-TEST_P(Unet3d, EvaluatesEachSampleByItself) {
+TEST_P(Unet, EvaluatesEachSampleByItself) {
   const auto& [name, options, input, output] = GetParam();
   const auto net = build(options, input, 1);
   net->train(false);
@@ -61,23 +61,35 @@ TEST_P(Unet3d, EvaluatesEachSampleByItself) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Kinds, Unet3d,
+    Kinds, Unet,
     testing::Values(
-        VolumeFit{
-            "mask", {.levels = 2, .channels = 2}, {.sample_shape = {4, 8, 4, 1}, .target_shape = {4, 8, 4}}, {4, 8, 4}},
-        VolumeFit{"masks",
-                  {.levels = 1,
-                   .channels = 4,
-                   .convolutions = 1,
-                   .up = Unet3dUp::kTrilinear,
-                   .norm = Unet3dNorm::kGroup,
-                   .groups = 2},
-                  {.sample_shape = {2, 4, 6, 3}, .target_shape = {2, 4, 6, 2}},
-                  {2, 4, 6, 2}},
-        VolumeFit{"classes",
-                  {.levels = 1, .channels = 3, .norm = Unet3dNorm::kInstance, .activation = kernels::Activation::kGelu},
-                  {.sample_shape = {4, 2, 2, 2}, .target_shape = {4, 2, 2}, .classes = 5},
-                  {4, 2, 2, 5}}),
+        UnetFit{"mask",
+                Unet3dOptions{.levels = 2, .channels = 2},
+                {.sample_shape = {4, 8, 4, 1}, .target_shape = {4, 8, 4}},
+                {4, 8, 4}},
+        UnetFit{"masks",
+                Unet3dOptions{.levels = 1,
+                              .channels = 4,
+                              .convolutions = 1,
+                              .up = UnetUp::kTrilinear,
+                              .norm = UnetNorm::kGroup,
+                              .groups = 2},
+                {.sample_shape = {2, 4, 6, 3}, .target_shape = {2, 4, 6, 2}},
+                {2, 4, 6, 2}},
+        UnetFit{"classes",
+                Unet3dOptions{
+                    .levels = 1, .channels = 3, .norm = UnetNorm::kInstance, .activation = kernels::Activation::kGelu},
+                {.sample_shape = {4, 2, 2, 2}, .target_shape = {4, 2, 2}, .classes = 5},
+                {4, 2, 2, 5}},
+        UnetFit{"mask_of_pixels",
+                Unet2dOptions{.levels = 2, .channels = 2},
+                {.sample_shape = {8, 4, 3}, .target_shape = {8, 4}},
+                {8, 4}},
+        UnetFit{
+            "classes_of_pixels",
+            Unet2dOptions{.levels = 1, .channels = 4, .up = UnetUp::kBilinear, .norm = UnetNorm::kGroup, .groups = 2},
+            {.sample_shape = {2, 6, 3}, .target_shape = {2, 6}, .classes = 5},
+            {2, 6, 5}}),
     [](const auto& fit) { return fit.param.name; });
 
 TEST(Unet3dModel, FitsVolumesOfOtherExtents) {
@@ -102,10 +114,23 @@ TEST(Unet3dModel, RefusesDataThatDoNotFit) {
                                   ModelInput{.sample_shape = {4, 4, 4, 1}, .target_shape = {64}}}) {
     EXPECT_THAT(refusal(two, input), ThrowsMessage<FieldError>(HasSubstr("with a target a voxel")));
   }
-  const Unet3dOptions instance{.levels = 2, .channels = 2, .norm = Unet3dNorm::kInstance};
+  EXPECT_THAT(
+      [] {
+        outline(Unet2dOptions{.levels = 2}, {.sample_shape = {8, 6, 3}, .target_shape = {8, 6}, .classes = 2});
+      },
+      ThrowsMessage<FieldError>(AllOf(HasSubstr("model.unet2d.levels"), HasSubstr("multiples of 4"))));
+  EXPECT_THAT(
+      [] {
+        outline(Unet2dOptions(), {.sample_shape = {16, 16, 3}, .target_shape = {}, .classes = 2});
+      },
+      ThrowsMessage<FieldError>(HasSubstr("with a target a pixel")));
+  EXPECT_THAT(
+      refusal({.levels = 1, .up = UnetUp::kBilinear}, {.sample_shape = {4, 4, 4, 1}, .target_shape = {4, 4, 4}}),
+      ThrowsMessage<FieldError>(HasSubstr("BILINEAR is for images; volumes have TRILINEAR")));
+  const Unet3dOptions instance{.levels = 2, .channels = 2, .norm = UnetNorm::kInstance};
   EXPECT_THAT(refusal(instance, {.sample_shape = {4, 4, 4, 1}, .target_shape = {4, 4, 4}}),
               ThrowsMessage<FieldError>(HasSubstr("more than one voxel on the lowest level")));
-  const Unet3dOptions groups{.levels = 1, .channels = 6, .norm = Unet3dNorm::kGroup, .groups = 4};
+  const Unet3dOptions groups{.levels = 1, .channels = 6, .norm = UnetNorm::kGroup, .groups = 4};
   EXPECT_THAT(refusal(groups, {.sample_shape = {4, 4, 4, 1}, .target_shape = {4, 4, 4}}),
               ThrowsMessage<FieldError>(HasSubstr("model.unet3d.groups: must be a divisor of channels")));
 }
