@@ -32,6 +32,23 @@ void require_target_a_sample(const Description& data, const char* path) {
                              data.sample_shape.str());
 }
 
+/// Whether targets are one a pixel.
+bool is_per_pixel(const Shape& sample, const Shape& target) {
+  return sample.rank() == 3 && target.rank() >= 2 && target.rank() <= 3 && target[0] == sample[0] &&
+         target[1] == sample[1];
+}
+
+/// Mirrors rows of `width` elements of `numbers` each.
+template <class T>
+void mirror_rows(std::span<T> image, std::size_t width, std::size_t numbers) {
+  for (std::size_t begin = 0; begin < image.size(); begin += width * numbers) {
+    T* const row = image.data() + begin;
+    for (std::size_t left = 0, right = width - 1; left < right; ++left, --right) {
+      std::swap_ranges(row + left * numbers, row + (left + 1) * numbers, row + right * numbers);
+    }
+  }
+}
+
 /// Moves n floats of a row by `shift` places to the left (negative: right) and fills up with zeros. In place or into
 /// another row.
 void move_row(float* out, const float* in, std::int64_t n, std::int64_t shift) {
@@ -61,7 +78,7 @@ void require_augment(const AugmentOptions& options, const Description& data) {
   }
   if (options.flip) {
     require_image(sample, "data.augment.flip");
-    require_target_a_sample(data, "data.augment.flip");
+    if (!is_per_pixel(sample, data.target_shape)) require_target_a_sample(data, "data.augment.flip");
   }
   if (options.color_jitter != ColorJitterOptions()) require_color_jitter(options.color_jitter, sample);
 }
@@ -95,17 +112,16 @@ Flip::Flip(DatasetPtr base) : Transform(std::move(base)) {
   require_image(sample_shape(), "data.augment.flip");
   width_ = static_cast<std::size_t>(sample_shape()[1]);
   channels_ = static_cast<std::size_t>(sample_shape()[2]);
+  if (!is_per_pixel(sample_shape(), target_shape())) return;
+  numbers_ = target_shape().rank() == 3 ? static_cast<std::size_t>(target_shape()[2]) : 1;
 }
 
 void Flip::apply(const SampleKey& key, const Sample& sample) const {
   if ((draw(key, Augmentation::kFlip)[0] & 1) == 0) return;
-  const std::size_t row = width_ * channels_;
-  for (std::size_t begin = 0; begin < sample.values.size(); begin += row) {
-    float* pixels = sample.values.data() + begin;
-    for (std::size_t left = 0, right = width_ - 1; left < right; ++left, --right) {
-      std::swap_ranges(pixels + left * channels_, pixels + (left + 1) * channels_, pixels + right * channels_);
-    }
-  }
+  mirror_rows(sample.values, width_, channels_);
+  if (numbers_ == 0) return;
+  mirror_rows(sample.target, width_, numbers_);
+  mirror_rows(sample.labels, width_, 1);
 }
 
 }  // namespace lockstep::data

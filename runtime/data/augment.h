@@ -36,7 +36,7 @@ struct AugmentOptions {
 FieldProblems problems_of(const AugmentOptions& options);
 
 /// Throws FieldError for options that do not fit such data: images that move need targets that stay where they are, one
-/// label or vector a sample. Those of volumes are require_volume_augment()'s.
+/// label or vector a sample; flipped ones may have one a pixel. Those of volumes are require_volume_augment()'s.
 void require_augment(const AugmentOptions& options, const Description& data);
 
 /// Pads each side with `pad` pixels of zeros and crops a random window of the original size.
@@ -54,7 +54,7 @@ class PadCrop : public Transform {
   std::int64_t channels_;
 };
 
-/// Mirrors left to right, half of the time.
+/// Mirrors left to right, half of the time, and with the image its targets where they are one a pixel.
 class Flip : public Transform {
  public:
   /// Throws FieldError when the samples are not images.
@@ -65,6 +65,7 @@ class Flip : public Transform {
 
   std::size_t width_;
   std::size_t channels_;
+  std::size_t numbers_ = 0;  ///< of a pixel's target; 0: targets stay
 };
 
 }  // namespace lockstep::data

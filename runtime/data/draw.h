@@ -19,7 +19,8 @@ enum class Augmentation : std::uint32_t {
   kMirror = 5,
   kIntensity = 6,
   kMixup = 7,
-  kMaskedTokens = 8
+  kMaskedTokens = 8,
+  kWindow = 20
 };
 
 /// Four random words that depend on the sample's key alone. `call` tells several draws apart.

@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::uint32_t kAttempts = 10;
 
-/// Where a crop of `size` of a line of `pixels`, scaled to `scaled`, lies in the line.
+/// Where a crop of `size` of a line of `pixels`, scaled to `scaled`, lies in the line. `from`: its first scaled pixel.
 struct CropSpan {
-  CropSpan(std::int64_t pixels, std::int64_t scaled, std::int64_t size) {
+  CropSpan(std::int64_t pixels, std::int64_t scaled, std::int64_t size, double from) {
     const double scale = static_cast<double>(pixels) / static_cast<double>(scaled);
-    begin = std::nearbyint(static_cast<double>(scaled - size) / 2) * scale;
+    begin = from * scale;
     length = static_cast<double>(size) * scale;
     // The filter's triangle reaches so far.
     const auto margin = static_cast<std::int64_t>(std::ceil(scale)) + 1;
@@ -43,9 +43,21 @@ ImageView view_of(const PixelBox& box, std::int64_t size) {
 }  // namespace
 
 ImageView center_view(std::int64_t width, std::int64_t height, std::int64_t resize, std::int64_t size) {
+  return window_view(width, height, resize, size, WindowPlace::kMiddle, {});
+}
+
+ImageView window_view(std::int64_t width, std::int64_t height, std::int64_t resize, std::int64_t size,
+                      WindowPlace place, const SampleKey& key) {
   const std::int64_t shorter = std::min(width, height);
-  const CropSpan across(width, width * resize / shorter, size);
-  const CropSpan down(height, height * resize / shorter, size);
+  const std::array<std::uint32_t, 4> words = draw(key, Augmentation::kWindow);
+  const auto span = [&](std::int64_t pixels, std::uint32_t word) {
+    const std::int64_t scaled = pixels * resize / shorter, room = scaled - size;
+    return CropSpan(pixels, scaled, size,
+                    place == WindowPlace::kMiddle ? std::nearbyint(static_cast<double>(room) / 2)
+                                                  : static_cast<double>(below(word, room + 1)));
+  };
+  const CropSpan across = span(width, words[0]);
+  const CropSpan down = span(height, words[1]);
   return {across.begin,
           down.begin,
           across.length,

@@ -4,6 +4,7 @@
 #include "runtime/data/dataset.h"
 #include "runtime/data/formats/image.h"
 #include "runtime/data/image_folder_options.h"
+#include "runtime/data/window.h"
 
 namespace lockstep::data {
 
@@ -11,6 +12,11 @@ namespace lockstep::data {
 
 /// CenterCrop(size) of what Resize(resize) makes of an image of width x height.
 ImageView center_view(std::int64_t width, std::int64_t height, std::int64_t resize, std::int64_t size);
+
+/// The same window at another place: kRandom is RandomCrop(size) of what Resize(resize) makes of the image. What is
+/// drawn depends on the sample's key alone.
+ImageView window_view(std::int64_t width, std::int64_t height, std::int64_t resize, std::int64_t size,
+                      WindowPlace place, const SampleKey& key);
 
 /// RandomResizedCrop(size). What is drawn depends on the sample's key alone.
 ImageView random_view(std::int64_t width, std::int64_t height, const RandomResizedCropOptions& options,

@@ -22,7 +22,7 @@ void take_crop(DatasetOptions& train, const AugmentOptions& augment) {
     if constexpr (requires { options.random_resized_crop; }) {
       options.random_resized_crop = augment.random_resized_crop;
     } else {
-      throw FieldError(path, "is for data.train.image_folder and data.train.shards");
+      throw FieldError(path, "is for data.train.image_folder, data.train.shards and data.train.image_masks");
     }
   };
   std::visit(take, train);
@@ -57,6 +57,15 @@ void require_apart(const DataOptions& options) {
                    "Or hold out the end of the text: end: 0.9 in data.train, begin: 0.9 in data.eval.");
 }
 
+/// Training images that are windows of larger ones are drawn at random.
+void take_place(DatasetOptions& train) {
+  std::visit(
+      []<class Options>(Options& options) {
+        if constexpr (requires { options.place; } && !CutsItself<Options>) options.place = WindowPlace::kRandom;
+      },
+      train);
+}
+
 /// The options of one split, checked, with what they take from the other one.
 DatasetOptions options_of(const DataOptions& options, Split split) {
   const bool training = split == Split::kTrain;
@@ -71,6 +80,7 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
   take_patch(chosen, options.augment, split);
   if (training) {
     take_crop(chosen, options.augment);
+    take_place(chosen);
     return chosen;
   }
   if (holds_out) return chosen;

@@ -20,6 +20,7 @@
 #include "runtime/data/hold_out.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/image_folder.h"
+#include "runtime/data/image_masks.h"
 #include "runtime/data/normalize.h"
 #include "runtime/data/preparation.h"
 #include "runtime/data/registered.h"
@@ -34,7 +35,7 @@ namespace lockstep::data {
 
 /// The kinds of data sets that there are.
 using DatasetKinds = std::tuple<IdxKind, CifarKind, SyntheticKind, TokensKind, ArraysKind, CsvKind, ImageFolderKind,
-                                SpheresKind, ShardsKind, VolumesKind, SvmlightKind, RegisteredKind>;
+                                SpheresKind, ShardsKind, VolumesKind, SvmlightKind, ImageMasksKind, RegisteredKind>;
 
 template <class Kinds>
 struct OptionsOf;

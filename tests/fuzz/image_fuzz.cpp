@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/data/formats/image.h"
+#include "runtime/data/formats/mask.h"
 #include "runtime/data/formats/resample.h"
 #include "tests/fuzz/images.h"
 #include "tests/fuzz/target.h"
@@ -27,7 +28,17 @@ void decode(std::string_view bytes, data::Turning turning) {
   }
 }
 
+void fuzz_mask(std::string_view bytes) {
+  try {
+    const data::MaskImage mask = data::decode_mask(std::as_bytes(std::span(bytes)), 1 << 16, "mask");
+    std::vector<std::uint8_t> out(8 * 8);
+    data::take_nearest(mask, {-3, 2, 1e9, static_cast<double>(mask.height), {}, 8}, out);
+  } catch (const StorageError&) {
+  }
+}
+
 void fuzz_image(std::string_view bytes) {
+  fuzz_mask(bytes);
   decode(bytes, data::Turning::kAsStored);
   decode(bytes, data::Turning::kUpright);
 }

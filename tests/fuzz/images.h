@@ -6,7 +6,8 @@
 
 namespace lockstep::fuzz {
 
-/// A JPEG, a PNG, and a lossy and a lossless WebP of 8 x 8 pixels, in hexadecimal digits; the last has an EXIF block.
+/// Images of 8 x 8 pixels, in hexadecimal digits: a JPEG, a PNG, a lossy WebP, a lossless one with an EXIF block, and a
+/// PNG of a palette.
 inline const std::string kJpeg =
     "ffd8ffe000104a46494600010100000100010000ffdb0043000d090a0b0a080d0b0a0b0e0e0d0f13201513121213271c1e17202e2931302e"
     "292d2c333a4a3e333646372c2d405741464c4e525352323e5a615a50604a51524fffdb0043010e0e0e131113261515264f352d354f4f4f4f"
@@ -24,6 +25,10 @@ inline const std::string kTurnedWebp =
     "524946469c00000057454250565038580a000000180000000700000700005650384c5b0000002f07c00110b93244f43f765184e87f4041db"
     "368c9974fc595e0e02811466f202812481fd71375adb06c906ea1b41348d281ad6169a1584040926af4021af149e13a404000009c081455c"
     "181cba21b118d819040ea0e03b6800c70300455849461a00000049492a0008000000010012010300010000000600000000000000";
+inline const std::string kMask =
+    "89504e470d0a1a0a0000000d49484452000000080000000804030000003621a3b800000030504c544500254a6f94b9de03284d7297bce106"
+    "2b50759abfe4092e53789dc2e70c31567ba0c5ea0f34597ea3c8ed12375c81a6cb763ae9e80000003149444154789c63605deff998c5c48d"
+    "69168b49d8bd7b2c2a2a0c0c0c479f736a33fe74317161d06d7ee9cf107833f02600f94b0d631f23f9d30000000049454e44ae426082";
 
 inline std::vector<std::string> small_images() {
   const auto bytes_of = [](const std::string& digits) {
@@ -32,7 +37,7 @@ inline std::vector<std::string> small_images() {
       bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
     return bytes;
   };
-  return {bytes_of(kJpeg), bytes_of(kPng), bytes_of(kWebp), bytes_of(kTurnedWebp)};
+  return {bytes_of(kJpeg), bytes_of(kPng), bytes_of(kWebp), bytes_of(kTurnedWebp), bytes_of(kMask)};
 }
 
 }  // namespace lockstep::fuzz

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that PIL writes, byte by byte, and the pixels that it reads from them: WebP, and images whose EXIF block says how
-to turn them upright (ImageOps.exif_transpose)."""
+"""Files that PIL writes, byte by byte, and the pixels that it reads from them: WebP, images whose EXIF block says how to
+turn them upright (ImageOps.exif_transpose), and masks that are scaled to the nearest pixel and cropped in the middle."""
 
 import io
 
@@ -38,6 +38,21 @@ def turned(orientation, order):
     return b"Exif\0\0" + tiff + entry + number(0, 4)
 
 
+def mask(width, height, resize, size, mode="L"):
+    """Resize(resize, NEAREST) and CenterCrop(size), as torchvision computes them."""
+    y, x = numpy.mgrid[:height, :width]
+    values = ((x * 5 + y * 3 + x * y) % (2 if mode == "1" else 16)).astype("uint8")
+    image = Image.fromarray(values)
+    if mode == "P":
+        image.putpalette([(37 * i) % 256 for i in range(48)])
+    content = stored(image if mode != "1" else Image.fromarray(values * 255).convert("1"), "PNG")
+    scaled = [side * resize // min(width, height) for side in (width, height)]
+    left, top = (round((side - size) / 2) for side in scaled)
+    cropped = Image.fromarray(values).resize(scaled, Image.NEAREST).crop((left, top, left + size, top + size))
+    return {"file": content.hex(), "width": width, "height": height, "resize": resize, "size": size,
+            "values": numpy.asarray(cropped).ravel().tolist()}
+
+
 def cases():
     photo = picture(11, 7)
     webp = {
@@ -54,4 +69,6 @@ def cases():
         exif[f"jpeg {orientation}"] = case(stored(picture(21, 13), "JPEG", quality=95, subsampling=0, exif=block))
         exif[f"png {orientation}"] = case(stored(photo, "PNG", exif=block))
         exif[f"webp {orientation}"] = case(stored(photo, "WEBP", lossless=True, exif=block))
-    return {"webp": webp, "exif": exif}
+    masks = {"smaller": mask(40, 30, 20, 16), "larger": mask(9, 7, 14, 12), "half": mask(24, 16, 8, 8),
+             "palette": mask(33, 50, 24, 24, "P"), "one bit": mask(21, 17, 12, 10, "1")}
+    return {"webp": webp, "exif": exif, "masks": masks}

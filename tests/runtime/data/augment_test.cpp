@@ -93,10 +93,16 @@ TEST(Augmentation, DoesNotMoveImagesWhoseTargetsStay) {
   for (const AugmentOptions& options : {AugmentOptions{.pad_crop = 1}, AugmentOptions{.flip = true}}) {
     Description data{.sample_shape = {8, 8, 3}, .classes = 4};
     EXPECT_NO_THROW(require_augment(options, data));
-    data.target_shape = {8, 8};
+    data.target_shape = {8, 4};
     EXPECT_THROW(require_augment(options, data), FieldError);
     data.classes = 0;
     EXPECT_THROW(require_augment(options, data), FieldError);
+    data.target_shape = {8, 8};
+    if (options.flip) {
+      EXPECT_NO_THROW(require_augment(options, data)) << "they move with their pixels";
+    } else {
+      EXPECT_THROW(require_augment(options, data), FieldError);
+    }
     data.target_shape = {5};
     EXPECT_NO_THROW(require_augment(options, data));
   }
