@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -22,10 +24,14 @@ namespace lockstep::launcher {
 
 namespace {
 
+constexpr std::size_t kMostPrinted = 32;  ///< classes; --json has all
+
 struct EvalCommand {
   TrainedOptions trained;
   LaunchOptions launch;
   std::vector<std::string> confusion;
+  std::string pictures;
+  std::int64_t picture_count = 16;
   bool json = false;
   bool whole_volumes = false;
   double overlap = train::SlidingWindowOptions().overlap;
@@ -47,6 +53,10 @@ std::vector<std::string> rank_arguments(const EvalCommand& command) {
     arguments.insert(arguments.end(), {"--whole-volumes", "--overlap", shortest_text(command.overlap),
                                        "--window-weights", command.window_weights});
   }
+  if (!command.pictures.empty()) {
+    arguments.insert(arguments.end(),
+                     {"--pictures", command.pictures, "--picture-count", std::to_string(command.picture_count)});
+  }
   if (command.json) arguments.push_back("--json");
   return arguments;
 }
@@ -65,6 +75,15 @@ void print(const train::EvalResult& result, const std::string& note, bool json) 
   for (const train::Metric& metric : result.metrics) {
     std::printf("%-11s %s\n", metric.name.c_str(), text_of(metric).c_str());
   }
+  for (std::size_t c = 0; c < result.overlaps.size() && result.overlaps.size() <= kMostPrinted; ++c) {
+    const train::ClassOverlap& overlap = result.overlaps[c];
+    const std::string name = fmt::format("class {}", c);
+    if (overlap.occurs) {
+      std::printf("%-11s dice %.4f, iou %.4f\n", name.c_str(), overlap.dice, overlap.iou);
+    } else {
+      std::printf("%-11s occurs nowhere\n", name.c_str());
+    }
+  }
   std::fflush(stdout);
 }
 
@@ -74,7 +93,11 @@ train::EvalResult evaluate(const EvalCommand& command, comm::World& world, const
     return train::evaluate_volumes(world, job, {.saved = trained.saved, .windows = command.windows(device)});
   }
   return train::evaluate(world, job,
-                         {.saved = trained.saved, .device = device, .confusion = !command.confusion.empty()});
+                         {.saved = trained.saved,
+                          .device = device,
+                          .confusion = !command.confusion.empty(),
+                          .pictures = command.pictures,
+                          .picture_count = command.picture_count});
 }
 
 /// All ranks have the same result, so none has to end the others: an abort might cut off what rank 0 has printed.
@@ -138,6 +161,15 @@ void add_eval(CLI::App& app, Action& chosen) {
       ->needs(whole)
       ->capture_default_str()
       ->check(CLI::IsMember({"constant", "gaussian"}));
+  CLI::Option* const pictures =
+      eval.add_option("--pictures", command->pictures,
+                      "write pictures of the first samples of masks there: input, target and answer side by side")
+          ->type_name("FOLDER")
+          ->excludes(whole);
+  eval.add_option("--picture-count", command->picture_count, "how many samples; default 16")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->needs(pictures);
   eval.add_flag("--json", command->json, "print the result as JSON");
   eval.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
 }

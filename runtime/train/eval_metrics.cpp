@@ -29,11 +29,6 @@ bool has_perplexity(const Task& task) {
   return task.classifies() && finds_tokens && task.learns_likelihood();
 }
 
-bool has_dice(const Task& task) {
-  const model_zoo::ModelInput& input = task.model_input();
-  return task.learns_masks() || (task.classifies() && input.vocabulary == 0 && input.target_shape.rank() > 0);
-}
-
 /// float32 values on the CPU.
 Tensor float32_of(const Tensor& output) {
   const Tensor there = output.to(kCpu);
@@ -62,6 +57,7 @@ bool is_among_five(std::span<const float> row, std::int64_t target) {
 }  // namespace
 
 EvalMetrics::EvalMetrics(const Task& task, Confusion confusion) : task_(task) {
+  if (MaskMetrics::fit(task)) masks_.emplace(task);
   if (confusion == Confusion::kNotCounted) return;
   if (!has_one_label(task)) throw UsageError("a confusion matrix needs samples of one class each");
   const std::int64_t classes = task.model_input().outputs;
@@ -77,17 +73,19 @@ std::vector<std::string> EvalMetrics::metrics_of(const Task& task) {
   if (task.classifies()) names.emplace_back("accuracy");
   if (counts_five(task)) names.emplace_back("top5_accuracy");
   if (has_perplexity(task)) names.emplace_back("perplexity");
-  if (has_dice(task)) names.emplace_back("dice");
+  if (MaskMetrics::fit(task)) names.insert(names.end(), {"dice", "mean_dice", "mean_iou"});
   return names;
 }
 
 void EvalMetrics::add(const Tensor& output, const Tensor& target, double loss_sum) {
   loss_sum_ += loss_sum;
   samples_ += target.size(0);
-  if (!task_.classifies() && !has_dice(task_)) return;
+  if (!task_.classifies() && !masks_) return;
   const Tensor values = float32_of(output);
+  if (masks_ && task_.classifies()) masks_->add_classes(values.as<float>(), target.as<std::int64_t>());
+  if (masks_ && !task_.classifies()) masks_->add_masks(values.as<float>(), target.as<float>());
   if (task_.classifies()) count_classes(values.as<float>(), target.as<std::int64_t>());
-  if (!has_dice(task_)) return;
+  if (!masks_) return;
   for (std::int64_t i = 0; i < target.size(0); ++i) {
     const auto row = values.rows(i, i + 1).as<float>();
     const Tensor expected = target.rows(i, i + 1);
@@ -101,6 +99,7 @@ void EvalMetrics::count_classes(std::span<const float> output, std::span<const s
   const std::int64_t classes = task_.model_input().outputs;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] == data::kIgnoredLabel) continue;
+    ++targets_;
     const auto row = output.subspan(i * width, width);
     const std::int64_t answer = class_of(row);
     if (answer == labels[i]) ++correct_;
@@ -112,8 +111,9 @@ void EvalMetrics::count_classes(std::span<const float> output, std::span<const s
 }
 
 EvalResult EvalMetrics::total(comm::Communicator& communicator) const {
-  std::vector<double> sums{loss_sum_, static_cast<double>(samples_), static_cast<double>(correct_),
-                           static_cast<double>(among_five_), dice_sum_};
+  std::vector<double> sums{
+      loss_sum_, static_cast<double>(samples_), static_cast<double>(correct_), static_cast<double>(among_five_),
+      dice_sum_, static_cast<double>(targets_)};
   const auto counts = static_cast<std::ptrdiff_t>(sums.size());
   sums.insert(sums.end(), confusion_.begin(), confusion_.end());
   const Tensor all = Tensor::from(sums, {static_cast<std::int64_t>(sums.size())});
@@ -123,13 +123,13 @@ EvalResult EvalMetrics::total(comm::Communicator& communicator) const {
   EvalResult result;
   result.samples = static_cast<std::int64_t>(values[1]);
   result.loss = one_nan(values[0] / values[1]);
-  if (task_.classifies()) {
-    const double targets = values[1] * static_cast<double>(task_.targets_per_sample());
-    result.metrics.push_back({"accuracy", values[2] / targets});
-  }
+  if (task_.classifies()) result.metrics.push_back({"accuracy", values[5] > 0 ? values[2] / values[5] : 0.0});
   if (counts_five(task_)) result.metrics.push_back({"top5_accuracy", values[3] / values[1]});
   if (has_perplexity(task_)) result.metrics.push_back({"perplexity", std::exp(result.loss), false});
-  if (has_dice(task_)) result.metrics.push_back({"dice", values[4] / values[1]});
+  if (masks_) {
+    result.metrics.push_back({"dice", values[4] / values[1]});
+    masks_->add_to(result, communicator);
+  }
   if (confusion_.empty()) return result;
   ConfusionMatrix& confusion = result.confusion.emplace();
   confusion.classes = task_.model_input().outputs;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "comm/group/communicator.h"
 #include "runtime/tensor/tensor.h"
+#include "runtime/train/mask_metrics.h"
 #include "runtime/train/record/eval_result.h"
 #include "runtime/train/task.h"
 
@@ -22,6 +24,7 @@ namespace lockstep::train {
 ///   dice           mean over the samples of 2 |A and B| / (|A| + |B|), 1 where both are empty: of masks, A being where
 ///                  the answer's probability is above 0.5 and B where the target is; of classes a position in volumes
 ///                  or images, the mean over those classes but 0, the background, that occur in answer or target
+/// Beside dice stand the metrics of MaskMetrics.
 class EvalMetrics {
  public:
   enum class Confusion { kNotCounted, kCounted };
@@ -45,7 +48,9 @@ class EvalMetrics {
   std::int64_t samples_ = 0;
   std::int64_t correct_ = 0;
   std::int64_t among_five_ = 0;
+  std::int64_t targets_ = 0;  ///< of classes, that count
   double dice_sum_ = 0;
+  std::optional<MaskMetrics> masks_;
   std::vector<double> confusion_;  ///< whole numbers; empty where they are not counted
 };
 

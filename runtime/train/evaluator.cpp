@@ -31,7 +31,8 @@ Evaluator::Evaluator(Network& network, const Task& task, data::DatasetPtr datase
       slots_(data::slots_for(*dataset_, loading_)),
       communicator_(communicator) {}
 
-std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, EvalMetrics::Confusion confusion) {
+std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, EvalMetrics::Confusion confusion,
+                                         Pictures* pictures) {
   const autograd::NoGrad no_grad;
   EvalMetrics metrics(task_, confusion);
   network_.model().train(false);
@@ -51,6 +52,9 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Eval
     const Tensor output = network_.forward(there);
     const double loss = task_.loss(output, there, 1.0).item();
     metrics.add(output, share.target, loss);
+    if (pictures != nullptr) {
+      pictures->add(share, output, static_cast<std::int64_t>(i) * loading_.global_batch + share.first_sample);
+    }
     if (!std::isfinite(loss)) first_bad = std::min(first_bad, i);
   }
   network_.model().train(true);

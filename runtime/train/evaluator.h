@@ -9,6 +9,7 @@
 #include "runtime/data/loader.h"
 #include "runtime/train/eval_metrics.h"
 #include "runtime/train/network.h"
+#include "runtime/train/pictures.h"
 #include "runtime/train/skipped_samples.h"
 
 namespace lockstep::train {
@@ -24,8 +25,10 @@ class Evaluator {
   /// Exact averages over the data set, whatever the ranks' shares; nothing where `stop` said on any rank that it must
   /// end. Throws StorageError, on every rank, where more samples were skipped than may be. A collective; leaves the
   /// model in training mode.
+  /// `pictures` draws the first samples; may be null.
   std::optional<EvalResult> run(const std::function<bool()>& stop,
-                                EvalMetrics::Confusion confusion = EvalMetrics::Confusion::kNotCounted);
+                                EvalMetrics::Confusion confusion = EvalMetrics::Confusion::kNotCounted,
+                                Pictures* pictures = nullptr);
 
  private:
   /// The samples of the first batch whose loss is not finite; `mine`: its number on this rank. A collective.

@@ -133,7 +133,10 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& 
   }
   const RestoredFrom restored = restore_network(network, world, job, options.saved);
   Evaluator evaluator(network, network.task(), dataset, evaluation_loader(job, world, options.device), communicator);
-  EvalResult result = *evaluator.run([] { return false; }, confusion);
+  std::optional<Pictures> pictures;
+  if (!options.pictures.empty()) pictures.emplace(network.task(), data.normalize, options.picture_count);
+  EvalResult result = *evaluator.run([] { return false; }, confusion, pictures ? &*pictures : nullptr);
+  if (pictures) pictures->write(options.pictures, result.samples, communicator);
   result.checkpoint = restored.checkpoint;
   result.of_mean = restored.of_mean;
   return result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "comm/group/world.h"
@@ -25,6 +26,9 @@ struct EvalOptions {
   SavedModel saved;
   Device device = kCpu;
   bool confusion = false;  ///< count how often each class is taken for each
+  /// Where pictures of the first samples go, of those with a target a pixel: runtime/train/pictures.h; empty: nowhere.
+  std::filesystem::path pictures = {};
+  std::int64_t picture_count = 16;
 };
 
 /// Evaluates a checkpoint on the job's evaluation data. A collective; throws Error.

@@ -25,6 +25,13 @@ struct ConfusionMatrix {
   }
 };
 
+/// How answers and targets of a class overlap: MaskMetrics.
+struct ClassOverlap {
+  bool occurs = false;  ///< in an answer or a target
+  double dice = 0.0;
+  double iou = 0.0;
+};
+
 /// The samples from `begin` to `end` - 1.
 struct SampleRange {
   std::int64_t begin = 0;
@@ -37,7 +44,8 @@ struct EvalResult {
   double loss = 0.0;
   std::vector<Metric> metrics = {};  ///< those of the task, in its order
   std::optional<ConfusionMatrix> confusion = {};
-  bool of_mean = false;  ///< what was evaluated is the running mean of the weights
+  std::vector<ClassOverlap> overlaps = {};  ///< of each class, of masks
+  bool of_mean = false;                     ///< what was evaluated is the running mean of the weights
   /// Samples that could not be read, so that others took their place; nothing where such a sample ends the run.
   std::optional<std::uint64_t> skipped_samples = {};
   std::string checkpoint = {};                ///< what was evaluated, on rank 0; empty within a training run

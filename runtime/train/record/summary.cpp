@@ -11,9 +11,26 @@
 
 namespace lockstep::train {
 
+namespace {
+
+/// A number a class; null for one that occurs nowhere.
+nlohmann::ordered_json of_classes(const EvalResult& result, double ClassOverlap::*number) {
+  auto list = nlohmann::ordered_json::array();
+  for (const ClassOverlap& overlap : result.overlaps) {
+    list.push_back(overlap.occurs ? nlohmann::ordered_json(overlap.*number) : nlohmann::ordered_json(nullptr));
+  }
+  return list;
+}
+
+}  // namespace
+
 nlohmann::ordered_json to_json(const EvalResult& result) {
   nlohmann::ordered_json json{{"samples", result.samples}, {"loss", result.loss}};
   for (const Metric& metric : result.metrics) json[metric.name] = metric.value;
+  if (!result.overlaps.empty()) {
+    json["class_dice"] = of_classes(result, &ClassOverlap::dice);
+    json["class_iou"] = of_classes(result, &ClassOverlap::iou);
+  }
   if (result.of_mean) json["weights"] = "mean";
   if (result.skipped_samples) json["skipped_samples"] = *result.skipped_samples;
   return json;

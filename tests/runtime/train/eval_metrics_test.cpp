@@ -84,7 +84,7 @@ TEST(EvalMetrics, OfMasksHaveTheMeanDiceOfTheSamples) {
   job::Train train;
   train.set_loss(job::BCE_DICE);
   const Task task(train, {.sample_shape = {2, 2}, .target_shape = {2, 2}});
-  EXPECT_THAT(EvalMetrics::metrics_of(task), ElementsAre("dice"));
+  EXPECT_THAT(EvalMetrics::metrics_of(task), ElementsAre("dice", "mean_dice", "mean_iou"));
   EvalMetrics answers(task);
   // Half of it found; nothing there and nothing found; a NaN finds nothing.
   answers.add(Tensor::from<float>({1, 1, -1, 0}, {1, 2, 2}), Tensor::from<float>({1, 0, 0.6f, 0.5f}, {1, 2, 2}), 3);
@@ -93,6 +93,10 @@ TEST(EvalMetrics, OfMasksHaveTheMeanDiceOfTheSamples) {
   const EvalResult result = total(answers);
   EXPECT_EQ(result.loss, 2);
   EXPECT_NEAR(*value_of(result, "eval.dice"), (0.5 + 1 + 0) / 3, 1e-12);
+  // Of all together: 1 is found of 3, and 2 where nothing is.
+  EXPECT_NEAR(*value_of(result, "eval.mean_dice"), 2.0 / 6, 1e-12);
+  EXPECT_NEAR(*value_of(result, "eval.mean_iou"), 1.0 / 5, 1e-12);
+  ASSERT_EQ(result.overlaps.size(), 1u);
   EXPECT_FALSE(is_better_lower("eval.dice"));
 }
 
@@ -100,7 +104,7 @@ TEST(EvalMetrics, OfClassesAPositionHaveTheMeanDiceOfThoseButTheBackground) {
   job::Train train;
   train.set_loss(job::CROSS_ENTROPY);
   const Task task(train, {.sample_shape = {4, 1}, .classes = 4, .target_shape = {4}, .targets_per_sample = 4});
-  EXPECT_THAT(EvalMetrics::metrics_of(task), ElementsAre("accuracy", "dice"));
+  EXPECT_THAT(EvalMetrics::metrics_of(task), ElementsAre("accuracy", "dice", "mean_dice", "mean_iou"));
   EvalMetrics answers(task);
   const auto row = [](std::vector<std::int64_t> classes) {
     std::vector<float> values;
@@ -112,7 +116,19 @@ TEST(EvalMetrics, OfClassesAPositionHaveTheMeanDiceOfThoseButTheBackground) {
   // Class 1: 2 of 1 + 2; class 2: nothing of 1; class 3 does not occur.
   answers.add(row({0, 1, 2, 1}), Tensor::from<std::int64_t>({0, 1, 0, 0}, {1, 4}), 0);
   answers.add(row({0, 0, 0, 0}), Tensor::from<std::int64_t>({0, 0, 0, data::kIgnoredLabel}, {1, 4}), 0);
-  EXPECT_NEAR(*value_of(total(answers), "eval.dice"), ((2.0 / 3 + 0) / 2 + 1) / 2, 1e-12);
+  const EvalResult result = total(answers);
+  EXPECT_NEAR(*value_of(result, "eval.dice"), ((2.0 / 3 + 0) / 2 + 1) / 2, 1e-12);
+  EXPECT_NEAR(*value_of(result, "eval.accuracy"), 5.0 / 7, 1e-12) << "of those that are not ignored";
+  // Class 0: 4 of 4 answered and 6 expected; class 1: 1 of 2 and 1; class 2: 1 answered; class 3 occurs nowhere.
+  ASSERT_EQ(result.overlaps.size(), 4u);
+  EXPECT_NEAR(result.overlaps[0].iou, 4.0 / 6, 1e-12);
+  EXPECT_NEAR(result.overlaps[1].dice, 2.0 / 3, 1e-12);
+  EXPECT_NEAR(result.overlaps[1].iou, 1.0 / 2, 1e-12);
+  EXPECT_EQ(result.overlaps[2].iou, 0);
+  EXPECT_TRUE(result.overlaps[2].occurs);
+  EXPECT_FALSE(result.overlaps[3].occurs);
+  EXPECT_NEAR(*value_of(result, "eval.mean_iou"), (4.0 / 6 + 1.0 / 2 + 0) / 3, 1e-12);
+  EXPECT_NEAR(*value_of(result, "eval.mean_dice"), (8.0 / 10 + 2.0 / 3 + 0) / 3, 1e-12);
 }
 
 TEST(EvalMetrics, TheConfusionIsWrittenAsNumbersAndAsAPicture) {
