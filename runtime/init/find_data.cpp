@@ -23,7 +23,8 @@ std::string looked_for() {
          "test/; "
          "*.npy features and targets (x.npy and y.npy, x_train.npy and y_train.npy); *.csv or *.tsv tables, also "
          "gzipped; "
-         "a folder of volumes (*.nii, *.nii.gz, *.npy) beside one of their masks; *.tar shards as WebDataset writes "
+         "a folder of volumes (*.nii, *.nii.gz, *.npy) or images beside one of their masks; *.tar shards as WebDataset "
+         "writes "
          "them; " +
          known_endings() +
          "*.txt texts, but for a readme or license, and with them a vocabulary, vocab.json and merges.txt; *.bin "
@@ -121,6 +122,7 @@ FoundData find_data(const std::vector<fs::path>& paths, const FindOptions& optio
     }
     const bool is_folder = paths.size() == 1 && fs::is_directory(paths[0]);
     if (is_folder) {
+      if (auto pairs = find_image_masks(paths[0])) return *pairs;
       if (auto images = find_images(paths[0])) return *images;
       if (auto volumes = find_volumes(paths[0])) return *volumes;
     }

@@ -18,9 +18,14 @@ namespace lockstep::init {
 /// folders. Throws UsageError for images of one class, without a folder of their class, or for evaluation alone.
 std::optional<FoundData> find_images(const std::filesystem::path& folder);
 
+/// A folder of images and one of their masks, PNG files of the same names but for the ending; named and split as those
+/// of find_volumes(). The classes are counted; masks of 0 and 255 alone show one thing. None where there are no such
+/// folders. Throws StorageError for files that cannot be read.
+std::optional<FoundData> find_image_masks(const std::filesystem::path& folder);
+
 /// A folder of volumes and one of their masks, which has names such as masks, labels or labelsTr; also within train/
-/// and val/. None where there are no such folders. Volumes of differing or large extents get a patch. Throws
-/// StorageError for files that cannot be read.
+/// and val/, or with these in both. None where there are no such folders. Volumes of differing or large extents get a
+/// patch. Throws StorageError for files that cannot be read.
 std::optional<FoundData> find_volumes(const std::filesystem::path& folder);
 
 /// Pairs of .npy files: targets are called y, target, label or mask, or are the second of two. Whole numbers are

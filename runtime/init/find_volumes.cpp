@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/data/formats/volume_file.h"
 #include "runtime/init/files.h"
 #include "runtime/init/find_kinds.h"
+#include "runtime/init/paired_folders.h"
 
 namespace lockstep::init {
 
@@ -18,10 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kVoxelsLookedAt = std::int64_t{1} << 25;  ///< of masks
 constexpr std::int64_t kMostExtent = 128;                        ///< of a patch
-
-struct Folders {
-  fs::path images, masks;
-};
 
 /// Sorted.
 std::vector<fs::path> volumes_in(const fs::path& folder) {
@@ -34,19 +29,8 @@ std::vector<fs::path> volumes_in(const fs::path& folder) {
   return found;
 }
 
-/// The two folders in this one.
-std::optional<Folders> pair_in(const fs::path& folder) {
-  constexpr std::array<std::string_view, 7> kImages{"images", "image", "imagestr", "volumes", "volume", "scans", "img"};
-  constexpr std::array<std::string_view, 8> kMasks{"masks",    "mask",    "labels",        "label",
-                                                   "labelstr", "targets", "segmentations", "seg"};
-  Folders found;
-  for (const fs::path& part : folders_in(folder)) {
-    const bool is_images = has_word(part, kImages), is_masks = has_word(part, kMasks);
-    if ((!is_images && !is_masks) || volumes_in(part).empty()) continue;
-    (is_masks ? found.masks : found.images) = part;
-  }
-  if (found.images.empty() || found.masks.empty()) return std::nullopt;
-  return found;
+bool are_volumes(const PairedFolders& pair) {
+  return !volumes_in(pair.images).empty() && !volumes_in(pair.masks).empty();
 }
 
 /// Whether the first masks hold 0 and 1 alone.
@@ -81,7 +65,7 @@ std::optional<Shape> patch_of(const std::vector<fs::path>& folders, std::int64_t
   return Shape(std::span<const std::int64_t>(least));
 }
 
-FoundData found_in(const Folders& train, const std::optional<Folders>& eval) {
+FoundData found_in(const PairedFolders& train, const std::optional<PairedFolders>& eval) {
   data::VolumesOptions options{.images = train.images.string(), .masks = train.masks.string()};
   FoundData found{"volumes and their masks"};
   found.masks = are_masks_of_one_thing(train.masks, options.max_voxels);
@@ -104,20 +88,9 @@ FoundData found_in(const Folders& train, const std::optional<Folders>& eval) {
 }  // namespace
 
 std::optional<FoundData> find_volumes(const fs::path& folder) {
-  std::optional<Folders> train = pair_in(folder), eval;
-  int preferred = 0;
-  for (const fs::path& part : folders_in(folder)) {
-    const auto pair = pair_in(part);
-    if (!pair) continue;
-    const int rank = evaluation_rank(part);
-    if (rank > 0 && (!eval || rank < preferred)) {
-      eval = pair;
-      preferred = rank;
-    }
-    if (rank == 0 && !train && names_training(part)) train = pair;
-  }
-  if (!train) return std::nullopt;
-  return found_in(*train, eval);
+  const auto folders = find_paired_folders(folder, are_volumes);
+  if (!folders) return std::nullopt;
+  return found_in(folders->train, folders->eval);
 }
 
 }  // namespace lockstep::init

@@ -48,6 +48,7 @@ std::string default_model(const data::Description& data) {
   const Shape& shape = data.sample_shape;
   if (data.vocabulary > 0) return "gpt";
   if (is_volume(data) && data.target_shape.rank() >= 3) return "unet3d";
+  if (is_image(shape) && data.target_shape.rank() >= 2) return "unet2d";
   if (!is_image(shape)) return "mlp";
   return std::min(shape[0], shape[1]) >= 32 && shape[2] == 3 ? "resnet" : "convnet";
 }
@@ -155,6 +156,26 @@ Recipe unet3d(const FoundData& found, const data::Description& data, std::string
           .epochs = 50};
 }
 
+Recipe unet2d(const FoundData& found, const data::Description& data, std::string_view) {
+  std::int64_t levels = 4;
+  if (is_image(data.sample_shape)) {
+    const auto extents = data.sample_shape.extents().first(2);
+    const auto fits = [&](std::int64_t extent) { return extent % (std::int64_t{1} << levels) == 0; };
+    while (levels > 1 &&
+           (*std::ranges::min_element(extents) < (std::int64_t{4} << levels) || !std::ranges::all_of(extents, fits))) {
+      --levels;
+    }
+  }
+  return {.model = fmt::format("unet2d {{ levels: {} channels: 16 }}", levels),
+          .augment = "flip: true color_jitter { brightness: 0.2 contrast: 0.2 }",
+          .amp = "opt_level: O1 dtype: BF16",
+          .optimizer = "adamw { lr: 2e-3 }",
+          .loss = found.masks ? "BCE_DICE" : "",
+          .metric = found.masks ? "eval.dice" : "eval.mean_iou",
+          .batch = batch_of(data, 8),
+          .epochs = 50};
+}
+
 struct KnownModel {
   std::string_view name;
   Recipe (*recipe)(const FoundData& found, const data::Description& data, std::string_view name);
@@ -164,7 +185,7 @@ constexpr KnownModel kModels[] = {
     {"mlp", mlp},         {"convnet", convnet},    {"resnet", resnet},        {"resnet18", resnet},
     {"resnet34", resnet}, {"resnet50", resnet},    {"resnet101", resnet},     {"resnet152", resnet},
     {"vit", vit},         {"gpt", language_model}, {"llama", language_model}, {"bert", bert},
-    {"unet3d", unet3d},
+    {"unet2d", unet2d},   {"unet3d", unet3d},
 };
 
 /// Calls `visit` with the options of each model that is like others of its data: they say what a job gives them for

@@ -24,14 +24,19 @@ def write_npy(path, descr, extents, values):
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values)
 
 
-def write_png(path, width, height, pixel):
-    """pixel(x, y): three bytes."""
+def write_grey_png(path, width, height, pixel):
+    """pixel(x, y): a byte."""
+    write_png(path, width, height, lambda x, y: (pixel(x, y),), 0)
+
+
+def write_png(path, width, height, pixel, color=2):
+    """pixel(x, y): three bytes; of color 0, grey, one."""
     rows = b"".join(b"\0" + bytes(byte for x in range(width) for byte in pixel(x, y)) for y in range(height))
 
     def chunk(kind, content):
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, color, 0, 0, 0)) +
                      chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
@@ -148,6 +153,25 @@ class Init(unittest.TestCase):
         self.assertIn("patch: [32, 32, 32]", text)
         self.assertIn("samples of [32, 32, 32, 1]", text)
         self.assertNotIn("35", said + text)
+
+    def test_images_with_masks(self):
+        for split, count in (("train", 6), ("val", 2)):
+            for part in ("images", "masks"):
+                (self.folder / "street" / split / part).mkdir(parents=True)
+            for i in range(count):
+                write_png(self.folder / f"street/{split}/images/{i}.png", 40, 32, lambda x, y: (5 * x, 10, 7 * y))
+                write_grey_png(self.folder / f"street/{split}/masks/{i}.png", 40, 32, lambda x, y: 255 if y == 0 else (x + y) % 3)
+        self.expect_trains("street", has=["unet2d { levels: 3", 'images: "street/train/images" masks: "street/train/masks"',
+                                          "size: 32 classes: 3", "pixels of 255 in the masks count for nothing", "flip: true",
+                                          'best: "eval.mean_iou"'])
+        (self.folder / "job.pbtxt").unlink()
+        (self.folder / "one").mkdir()
+        for part in ("images", "masks"):  # images/train and masks/train
+            (self.folder / "one" / part).mkdir()
+            (self.folder / "street/train" / part).rename(self.folder / "one" / part / "train")
+        for mask in (self.folder / "one/masks/train").iterdir():
+            write_grey_png(mask, 40, 32, lambda x, y: 255 if x > y else 0)
+        self.expect_trains("one", has=["target_kind: NUMBERS", "loss: BCE_DICE", 'images: "one/images/train"'])
 
     def test_a_vocabulary_beside_a_text_encodes_it(self):
         (self.folder / "corpus.txt").write_text("to be or not to be, " * 300, encoding="utf-8")

@@ -99,6 +99,40 @@ TEST_F(FindDataTest, ImagesThatAreStoredTurnedAreTurnedUpright) {
   EXPECT_THAT(found.notes, testing::Contains(HasSubstr("1 of 3 images looked at are stored turned")));
 }
 
+/// A grey PNG, a value a pixel.
+Bytes mask_bytes(int width, int height, std::uint8_t other) {
+  data::Pixels pixels{width, height, 1, Bytes(static_cast<std::size_t>(width * height))};
+  for (std::size_t i = 0; i < pixels.values.size(); i += 3) pixels.values[i] = other;
+  return data::png_bytes(pixels);
+}
+
+TEST_F(FindDataTest, ImagesBesideTheirMasksAreNoClasses) {
+  for (const char* name : {"images", "masks", "val/images", "val/masks"}) make(name);
+  for (const std::string part : {"", "val/"}) {
+    folder_.write(part + "images/a.jpg", data::jpeg_bytes(data::gradient(100, 70)));
+    folder_.write(part + "masks/a.png", mask_bytes(100, 70, 4));
+  }
+  const FoundData found = find({""});
+  const auto train = std::get<data::ImageMasksOptions>(found.options.train);
+  EXPECT_EQ(train, (data::ImageMasksOptions{.images = at("images"), .masks = at("masks"), .size = 64, .classes = 5}));
+  EXPECT_EQ(std::get<data::ImageMasksOptions>(*found.options.eval).masks, at("val/masks"));
+  EXPECT_FALSE(found.masks);
+
+  folder_.write("masks/a.png", mask_bytes(100, 70, 255));
+  const FoundData one = find({""});
+  EXPECT_TRUE(one.masks);
+  EXPECT_EQ(std::get<data::ImageMasksOptions>(one.options.train).target_kind, data::TargetKind::kNumbers);
+}
+
+TEST_F(FindDataTest, TurnedImagesAreTurnedWhereTheirMasksAreUpright) {
+  for (const char* name : {"images", "masks"}) make(name);
+  folder_.write("images/a.jpg", data::turned_jpeg_bytes(data::gradient(40, 32)));
+  for (const bool upright : {true, false}) {
+    folder_.write("masks/a.png", upright ? mask_bytes(32, 40, 1) : mask_bytes(40, 32, 1));
+    EXPECT_EQ(std::get<data::ImageMasksOptions>(find({""}).options.train).exif_orientation, upright);
+  }
+}
+
 TEST_F(FindDataTest, ImagesOfOtherFormatsAreNamedWhereNothingIsFound) {
   make("gifs/cat");
   folder_.write("gifs/cat/a.gif", {1});
