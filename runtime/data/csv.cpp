@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 
@@ -15,6 +16,7 @@
 #include "runtime/data/class_column.h"
 #include "runtime/data/formats/csv_reader.h"
 #include "runtime/data/formats/line_reader.h"
+#include "runtime/data/table_learning.h"
 
 namespace lockstep::data {
 
@@ -27,6 +29,7 @@ struct Columns {
   std::vector<std::size_t> features;
   std::size_t target = 0;
   std::optional<std::size_t> weight = {};
+  std::vector<std::size_t> categories;  ///< among the features, that the options name
 
   /// None where one of them is empty or names several columns.
   std::vector<std::string> names_of(const std::vector<std::size_t>& chosen) const {
@@ -83,35 +86,109 @@ Columns columns_of(const CsvOptions& options, const std::vector<std::string>& fi
     if (column != columns.target && column != columns.weight) columns.features.push_back(column);
   }
   if (columns.features.empty()) reader.refuse("no column is left beside the target", "Check the delimiter.");
+  for (const std::string& category : options.categories) {
+    columns.categories.push_back(find_column(columns, category, reader));
+    if (std::ranges::find(columns.features, columns.categories.back()) != columns.features.end()) continue;
+    reader.refuse(
+        fmt::format("column {} of `categories` is none of the features", columns.title(columns.categories.back())));
+  }
   return columns;
 }
 
-/// A cell without the blanks around it.
-std::string_view trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  return text.substr(0, text.find_last_not_of(" \t") + 1);
-}
-
 float number_of(const std::string& cell, const Columns& columns, std::size_t column, const CsvReader& reader) {
-  if (const std::optional<float> number = number_in_text(trimmed(cell))) return *number;
+  if (const std::optional<float> number = number_in_text(trimmed_cell(cell))) return *number;
   reader.refuse(fmt::format("column {}: expected a number, found \"{}\"", columns.title(column), cell),
-                "Mend the cell, or name the columns to learn from in `features`.");
+                "Mend the cell, or leave its line out.");
 }
 
 /// A hash of the text of these cells. Numbers that are made of them may depend on other rows.
 std::uint64_t content_of(const std::vector<std::string>& cells, const std::vector<std::size_t>& features) {
   Hash128 hash;
   for (const std::size_t column : features) {
-    hash.update(trimmed(cells[column]));
+    hash.update(trimmed_cell(cells[column]));
     hash.update(std::string_view("\0", 1));
   }
   return hash.high64();
 }
 
 /// The memory that a sample takes; a class is its place among the cells first, then its number.
-std::size_t bytes_of_row(const Columns& columns, bool numbers) {
+std::size_t bytes_of_row(const Columns& columns, std::int64_t width, bool numbers) {
   const std::size_t target = numbers ? sizeof(float) : sizeof(std::uint32_t) + sizeof(std::int64_t);
-  return (columns.features.size() + (columns.weight ? 1 : 0)) * sizeof(float) + sizeof(std::uint64_t) + target;
+  return (static_cast<std::size_t>(width) + (columns.weight ? 1 : 0)) * sizeof(float) + sizeof(std::uint64_t) + target;
+}
+
+[[noreturn]] void throw_no_samples(const CsvOptions& options) {
+  throw StorageError(fmt::format("{}: holds no samples", fmt::join(options.files, ", ")));
+}
+
+/// The columns as the files' first line tells them. Throws StorageError where all files are empty.
+Columns columns_of_files(const CsvOptions& options) {
+  for (const std::string& file : options.files) {
+    CsvReader reader(file, options.delimiter[0]);
+    std::vector<std::string> cells;
+    if (reader.next(cells)) return columns_of(options, cells, reader);
+  }
+  throw_no_samples(options);
+}
+
+/// Calls `visit` with the cells of each line of all files but the headers, the reader and the file's name.
+template <class Visit>
+void for_each_line(const CsvOptions& options, const Columns& columns, const Visit& visit) {
+  std::vector<std::string> cells;
+  for (const std::string& file : options.files) {
+    CsvReader reader(file, options.delimiter[0]);
+    bool header = options.header;
+    while (reader.next(cells)) {
+      if (cells.size() != columns.count) {
+        reader.refuse(fmt::format("expected {} cells, found {}", columns.count, cells.size()));
+      }
+      if (!header) {
+        visit(cells, reader, file);
+        continue;
+      }
+      if (cells != columns.names) reader.refuse("the columns differ from those of " + options.files[0]);
+      header = false;
+    }
+  }
+}
+
+/// What `use` gives; its error of a cell gets the place of the line.
+template <class Use>
+auto in_line(const CsvReader& reader, const Use& use) {
+  try {
+    return use();
+  } catch (const StorageError& error) {
+    reader.refuse(error.what(), error.advice());
+  }
+}
+
+/// Learned from the options' own files, but for what the target says.
+TableEncoding learned_encoding(const CsvOptions& options, const Columns& columns, MemoryBudget& budget) {
+  TableEncoding encoding{.header = options.header,
+                         .delimiter = options.delimiter,
+                         .file_columns = static_cast<std::int64_t>(columns.count),
+                         .fills_blanks = options.blanks == BlankCells::kFill};
+  const std::vector<std::string> names = columns.names_of(columns.features);
+  for (std::size_t i = 0; i < columns.features.size(); ++i) {
+    const std::size_t position = columns.features[i];
+    const bool category = std::ranges::find(columns.categories, position) != columns.categories.end();
+    encoding.columns.push_back({.name = names.empty() ? "" : names[i],
+                                .position = static_cast<std::int64_t>(position),
+                                .kind = category ? TableColumn::Kind::kCategory : TableColumn::Kind::kNumber});
+  }
+  const TableLearner::Rules rules{.fill_blanks = encoding.fills_blanks,
+                                  .one_hot = options.words == WordCells::kOneHot,
+                                  .standardize = options.standardize};
+  if (rules == TableLearner::Rules() && columns.categories.empty()) return encoding;
+  TableLearner learner(std::move(encoding.columns), rules);
+  for_each_line(options, columns,
+                [&](const auto& cells, const CsvReader&, const std::string&) { learner.look_at(cells); });
+  for_each_line(options, columns, [&](const auto& cells, const CsvReader& reader, const std::string& file) {
+    budget.take(in_line(reader, [&] { return learner.add(cells); }), file, "Leave columns out.");
+  });
+  if (learner.rows() == 0) throw_no_samples(options);
+  encoding.columns = learner.finish();
+  return encoding;
 }
 
 }  // namespace
@@ -143,6 +220,13 @@ FieldProblems problems_of(const CsvOptions& options) {
                                           "line; is \"{}\"",
                                           options.delimiter));
   }
+  for (std::size_t i = 0; i < options.categories.size(); ++i) {
+    const std::string field = fmt::format("categories[{}]", i);
+    if (options.categories[i].empty()) checks.error(field, "must name a column");
+    if (!options.categories[i].empty() && options.categories[i] == options.target) {
+      checks.error(field, fmt::format("\"{}\" is the target", options.target), {"target"});
+    }
+  }
   if (options.target_kind == TargetKind::kNumbers && options.classes > 0) {
     checks.error("classes", "must be absent where targets are NUMBERS", {"target_kind"});
   }
@@ -152,60 +236,70 @@ FieldProblems problems_of(const CsvOptions& options) {
 CsvDataset::CsvDataset(const CsvOptions& options, MemoryBudget budget) {
   require_none(problems_of(options), "csv");
   const bool numbers = options.target_kind == TargetKind::kNumbers;
-  std::optional<Columns> columns;
+  const Columns columns = columns_of_files(options);
+  encoding_ = options.encoding ? *options.encoding : learned_encoding(options, columns, budget);
+  if (encoding_.columns.size() != columns.features.size()) {
+    throw UsageError(fmt::format("{} has {} columns to learn from, but the training data {}", options.files[0],
+                                 columns.features.size(), encoding_.columns.size()));
+  }
+  unknown_.resize(encoding_.columns.size());
+  rows_.columns = encoding_.width();
+  const std::size_t target = columns.target;
   ClassColumn classes;
-  std::vector<std::string> cells;
-  for (const std::string& file : options.files) {
-    CsvReader reader(file, options.delimiter[0]);
-    bool header = options.header;
-    while (reader.next(cells)) {
-      if (!columns) columns = columns_of(options, cells, reader);
-      if (cells.size() != columns->count) {
-        reader.refuse(fmt::format("expected {} cells, found {}", columns->count, cells.size()));
+  for_each_line(options, columns, [&](const auto& cells, const CsvReader& reader, const std::string& file) {
+    budget.take(bytes_of_row(columns, rows_.columns, numbers), file,
+                "Save the data as .npy arrays, which are read as they are drawn.");
+    rows_.contents.push_back(content_of(cells, columns.features));
+    const std::size_t begin = rows_.features.size();
+    rows_.features.resize(begin + static_cast<std::size_t>(rows_.columns));
+    const std::span<float> row = std::span(rows_.features).subspan(begin);
+    const EncodedRow encoded = in_line(reader, [&] { return encode(encoding_, cells, columns.features, row); });
+    for (const std::size_t column : encoded.unknown) ++unknown_[column];
+    if (columns.weight) {
+      const std::string& weight = cells[*columns.weight];
+      rows_.weights.push_back(number_of(weight, columns, *columns.weight, reader));
+      if (rows_.weights.back() < 0) {
+        reader.refuse(
+            fmt::format("column {}: expected a weight >= 0, found \"{}\"", columns.title(*columns.weight), weight));
       }
-      if (header) {
-        if (cells != columns->names) reader.refuse("the columns differ from those of " + options.files[0]);
-        header = false;
-        continue;
-      }
-      budget.take(bytes_of_row(*columns, numbers), file,
-                  "Save the data as .npy arrays, which are read as they are drawn.");
-      rows_.contents.push_back(content_of(cells, columns->features));
-      for (const std::size_t column : columns->features) {
-        rows_.features.push_back(number_of(cells[column], *columns, column, reader));
-      }
-      if (columns->weight) {
-        rows_.weights.push_back(number_of(cells[*columns->weight], *columns, *columns->weight, reader));
-        if (rows_.weights.back() < 0) {
-          reader.refuse(fmt::format("column {}: expected a weight >= 0, found \"{}\"", columns->title(*columns->weight),
-                                    cells[*columns->weight]));
-        }
-      }
-      const std::size_t target = columns->target;
-      if (numbers) {
-        rows_.numbers.push_back(number_of(cells[target], *columns, target, reader));
-      } else if (trimmed(cells[target]).empty()) {
-        reader.refuse(fmt::format("column {}: expected a class, found an empty cell", columns->title(target)));
-      } else if (!classes.add(std::string(trimmed(cells[target])),
-                              fmt::format("{}:{}: column {}", file, reader.line(), columns->title(target)))) {
-        reader.refuse(fmt::format("column {} has too many different classes", columns->title(target)),
-                      "Say target_kind: NUMBERS to learn numbers.");
-      }
-      ++rows_.count;
     }
+    if (numbers) {
+      rows_.numbers.push_back(number_of(cells[target], columns, target, reader));
+    } else if (trimmed_cell(cells[target]).empty()) {
+      reader.refuse(fmt::format("column {}: expected a class, found an empty cell", columns.title(target)));
+    } else if (!classes.add(trimmed_cell(cells[target]),
+                            fmt::format("{}:{}: column {}", file, reader.line(), columns.title(target)))) {
+      reader.refuse(fmt::format("column {} has too many different classes", columns.title(target)),
+                    "Say target_kind: NUMBERS to learn numbers.");
+    }
+    ++rows_.count;
+  });
+  if (rows_.count == 0) throw_no_samples(options);
+  if (!numbers) {
+    ClassColumn::Classes found = classes.finish(options.class_names, options.classes);
+    rows_.classes = found.count;
+    rows_.class_names = std::move(found.names);
+    rows_.labels = std::move(found.labels);
   }
-  if (rows_.count == 0) throw StorageError(fmt::format("{}: holds no samples", fmt::join(options.files, ", ")));
-  rows_.columns = std::ssize(columns->features);
-  feature_names_ = columns->names_of(columns->features);
-  if (const auto target = columns->names_of({columns->target}); !target.empty()) target_name_ = target.front();
-  if (columns->weight) {
-    if (const auto weight = columns->names_of({*columns->weight}); !weight.empty()) weight_name_ = weight.front();
+  if (options.encoding) return;
+  if (const auto name = columns.names_of({target}); !name.empty()) encoding_.target = name.front();
+  if (columns.weight) {
+    if (const auto name = columns.names_of({*columns.weight}); !name.empty()) encoding_.weight = name.front();
   }
-  if (numbers) return;
-  ClassColumn::Classes found = classes.finish(options.class_names, options.classes);
-  rows_.classes = found.count;
-  rows_.class_names = std::move(found.names);
-  rows_.labels = std::move(found.labels);
+  encoding_.classes = rows_.classes;
+  encoding_.class_names = rows_.class_names;
+}
+
+std::vector<std::string> CsvDataset::remarks() const {
+  std::vector<std::string> remarks;
+  for (std::size_t i = 0; i < unknown_.size(); ++i) {
+    if (unknown_[i] == 0) continue;
+    remarks.push_back(
+        fmt::format("column {}: {} of {} cells hold categories that the training data lack; they are "
+                    "encoded as none of the known ones",
+                    title_of(encoding_.columns[i]), unknown_[i], rows_.count));
+  }
+  return remarks;
 }
 
 bool has_csv_column(const CsvOptions& options, const std::string& name) {
@@ -220,16 +314,43 @@ std::vector<std::string> CsvKind::class_names(const Options& options) {
   return CsvDataset(options).class_names();
 }
 
+Description CsvKind::describe(const Options& options) {
+  const CsvDataset dataset(options);
+  Description description = dataset.describe();
+  description.remarks = dataset.remarks();
+  return description;
+}
+
+namespace {
+
+/// Evaluation data are encoded as the training data are, so they need not say how.
+template <class Value>
+void require_as_trained(const Value& eval, const Value& train, std::string_view field) {
+  if (eval == Value() || eval == train) return;
+  throw FieldError(fmt::format("data.eval.csv.{}", field), "must be that of data.train.csv, or be left out");
+}
+
+}  // namespace
+
 void CsvKind::become_eval(Options& eval, const Options* train) {
   if (train == nullptr) return;
+  require_as_trained(eval.blanks, train->blanks, "blanks");
+  require_as_trained(eval.words, train->words, "words");
+  require_as_trained(eval.categories, train->categories, "categories");
+  require_as_trained(eval.standardize, train->standardize, "standardize");
   const CsvDataset dataset(*train);
+  const TableEncoding& encoding = dataset.encoding();
   // Columns are the training data's by name, whatever their order in the evaluation data's files.
-  if (eval.header && eval.features.empty()) eval.features = dataset.feature_names();
-  if (eval.header && eval.target.empty()) eval.target = dataset.target_name();
-  // Evaluation data need not have weights.
-  if (eval.weight.empty() && !dataset.weight_name().empty() && has_csv_column(eval, dataset.weight_name())) {
-    eval.weight = dataset.weight_name();
+  if (eval.header && eval.features.empty() && encoding.is_by_name()) {
+    for (const TableColumn& column : encoding.columns) eval.features.push_back(column.name);
   }
+  if (eval.header && eval.target.empty()) eval.target = encoding.target;
+  // Evaluation data need not have weights.
+  if (eval.weight.empty() && !encoding.weight.empty() && has_csv_column(eval, encoding.weight)) {
+    eval.weight = encoding.weight;
+  }
+  eval.categories.clear();
+  eval.encoding = encoding;
   if (eval.classes > 0) return;
   if (eval.target_kind == TargetKind::kNumbers || train->target_kind == TargetKind::kNumbers) return;
   eval.classes = dataset.classes();

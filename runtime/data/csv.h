@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/field_checks.h"
@@ -11,9 +16,22 @@
 #include "runtime/data/dataset_kind.h"
 #include "runtime/data/description.h"
 #include "runtime/data/table.h"
+#include "runtime/data/table_encoding.h"
 #include "runtime/tensor/memory_budget.h"
 
 namespace lockstep::data {
+
+/// What becomes of cells that is_blank_cell() finds among the features.
+enum class BlankCells {
+  kRefuse,
+  kFill,  ///< with the column's median or most frequent word; a number more says that the cell was blank
+};
+
+/// What becomes of cells of words among the features.
+enum class WordCells {
+  kRefuse,
+  kOneHot,  ///< a column that has one is of categories: a number for each
+};
 
 /// Tables as RFC 4180 writes them, a sample a line. A column is named by its name, or by its number, counted from 0.
 struct CsvOptions {
@@ -25,9 +43,16 @@ struct CsvOptions {
   std::string delimiter = ",";             ///< one character between cells
   TargetKind target_kind = TargetKind::kClasses;
   std::int64_t classes = 0;  ///< that the target gives by numbers from 0 on; 0: as many as there are
+  BlankCells blanks = BlankCells::kRefuse;
+  WordCells words = WordCells::kRefuse;
+  std::vector<std::string> categories = {};  ///< columns of categories that are written as numbers
+  bool standardize = false;                  ///< columns of numbers become (x - mean) / std
   /// The names of the classes, in their order. None: the classes are numbers, or with classes = 0 the names in the
   /// files, sorted. make_dataset() gives evaluation data classes and names of the training data.
   std::vector<std::string> class_names = {};
+  /// How cells become numbers. None: it is learned from the files. make_dataset() gives evaluation data that of the
+  /// training data.
+  std::optional<TableEncoding> encoding = {};
 
   static constexpr std::string_view kKind = "csv";  ///< its name in a job
   static constexpr auto fields() {
@@ -35,7 +60,9 @@ struct CsvOptions {
                       option("target", &CsvOptions::target), option("features", &CsvOptions::features),
                       option("weight", &CsvOptions::weight), option("header", &CsvOptions::header),
                       option("delimiter", &CsvOptions::delimiter), option("target_kind", &CsvOptions::target_kind),
-                      option("classes", &CsvOptions::classes, kAtLeastOne, Otherwise::kFollows));
+                      option("classes", &CsvOptions::classes, kAtLeastOne, Otherwise::kFollows),
+                      option("blanks", &CsvOptions::blanks), option("words", &CsvOptions::words),
+                      option("categories", &CsvOptions::categories), option("standardize", &CsvOptions::standardize));
   }
   bool operator==(const CsvOptions&) const = default;
 };
@@ -50,16 +77,15 @@ class CsvDataset : public TableDataset {
   /// be read, or the file where rows do not fit in memory.
   explicit CsvDataset(const CsvOptions& options, MemoryBudget budget = {});
 
-  /// Names of the feature columns in the samples' order, of the target and of the weights; none without a header, or
-  /// where a name is not that of one column.
-  const std::vector<std::string>& feature_names() const { return feature_names_; }
-  const std::string& target_name() const { return target_name_; }
-  const std::string& weight_name() const { return weight_name_; }
+  /// How the cells of these files become samples: of evaluation data as the training data had it. Names of the features
+  /// are empty without a header, or where a name is not that of one column, and so are those of target and weight.
+  const TableEncoding& encoding() const { return encoding_; }
+  /// A sentence for each column with categories that the training data lack; they are encoded as zeros.
+  std::vector<std::string> remarks() const;
 
  private:
-  std::vector<std::string> feature_names_;
-  std::string target_name_;
-  std::string weight_name_;
+  TableEncoding encoding_;
+  std::vector<std::int64_t> unknown_;  // cells of each of its columns
 };
 
 /// Whether the first file's first line names such a column; not without a header. Throws as the data set does.
@@ -68,7 +94,7 @@ bool has_csv_column(const CsvOptions& options, const std::string& name);
 /// Tables, as a job asks for them.
 struct CsvKind : DatasetKind<CsvKind, CsvOptions> {
   static DatasetPtr open(const Options& options) { return std::make_shared<CsvDataset>(options); }
-  static Description describe(const Options& options) { return CsvDataset(options).describe(); }
+  static Description describe(const Options& options);
   static std::vector<std::string> class_names(const Options& options);
   static void become_eval(Options& eval, const Options* train);
   /// Sets nothing: evaluation data need the names of the classes, too, which become_eval() reads.
@@ -76,3 +102,19 @@ struct CsvKind : DatasetKind<CsvKind, CsvOptions> {
 };
 
 }  // namespace lockstep::data
+
+namespace lockstep {
+
+/// The names that a job has for them.
+template <>
+struct EnumNames<data::BlankCells> {
+  static constexpr std::array kNames{std::pair{data::BlankCells::kRefuse, std::string_view("REFUSE_BLANKS")},
+                                     std::pair{data::BlankCells::kFill, std::string_view("FILL")}};
+};
+template <>
+struct EnumNames<data::WordCells> {
+  static constexpr std::array kNames{std::pair{data::WordCells::kRefuse, std::string_view("REFUSE_WORDS")},
+                                     std::pair{data::WordCells::kOneHot, std::string_view("ONE_HOT")}};
+};
+
+}  // namespace lockstep

@@ -20,7 +20,8 @@ struct Description {
   std::int64_t targets_per_sample = 1;      ///< that count
   bool weighted = false;                    ///< each sample has a weight
   std::vector<std::int64_t> labels = {};    ///< of all samples; empty where only drawing them would tell
-  std::vector<std::string> remarks = {};    ///< what the files hold that no sample is made of, a sentence each
+  /// What is strange in the files and can be used, or what no sample is made of, a sentence each.
+  std::vector<std::string> remarks = {};
 
   bool operator==(const Description&) const = default;
 

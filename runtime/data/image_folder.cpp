@@ -13,8 +13,8 @@
 #include "runtime/data/formats/content_hash.h"
 #include "runtime/data/formats/walk.h"
 #include "runtime/data/image_sample.h"
-#include "runtime/data/preparation.h"
 #include "runtime/data/passed_over.h"
+#include "runtime/data/preparation.h"
 
 namespace lockstep::data {
 

@@ -140,7 +140,7 @@ class Planner {
       for (const std::string& remark : description.remarks) warn(path, remark);
     };
     warn_of(plan_.train, join_path("data.train", data::kind_of(options.train)));
-    if (plan_.eval) warn_of(*plan_.eval, join_path("data.eval", data::kind_of(*options.eval)));
+    if (options.eval && plan_.eval) warn_of(*plan_.eval, join_path("data.eval", data::kind_of(*options.eval)));
     if (!known) return;
     attempt("data.augment", [&] {
       data::require_augment(options.augment, plan_.train);

@@ -19,6 +19,11 @@ void fuzz_csv(std::string_view bytes) {
     with_file(bytes, [header](const std::string& path) {
       data::CsvDataset({.files = {path}, .header = header});
       data::CsvDataset({.files = {path}, .header = header, .target_kind = data::TargetKind::kNumbers});
+      data::CsvDataset({.files = {path},
+                        .header = header,
+                        .blanks = data::BlankCells::kFill,
+                        .words = data::WordCells::kOneHot,
+                        .standardize = true});
     });
   }
 }

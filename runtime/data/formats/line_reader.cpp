@@ -51,12 +51,17 @@ std::optional<std::string_view> LineReader::next() {
   return line;
 }
 
-std::optional<float> number_in_text(std::string_view text) {
+std::optional<double> wide_number_in_text(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   double value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = failure == std::errc() && end == text.data() + text.size();
-  return whole && std::isfinite(static_cast<float>(value)) ? std::optional(static_cast<float>(value)) : std::nullopt;
+  return whole && std::isfinite(static_cast<float>(value)) ? std::optional(value) : std::nullopt;
+}
+
+std::optional<float> number_in_text(std::string_view text) {
+  const std::optional<double> number = wide_number_in_text(text);
+  return number ? std::optional(static_cast<float>(*number)) : std::nullopt;
 }
 
 }  // namespace lockstep::data

@@ -36,5 +36,7 @@ class LineReader {
 
 /// The number that the whole text is, where a float can hold it: neither infinite nor NaN. A sign before it may be '+'.
 std::optional<float> number_in_text(std::string_view text);
+/// The same, with all digits that a double has.
+std::optional<double> wide_number_in_text(std::string_view text);
 
 }  // namespace lockstep::data
