@@ -73,7 +73,7 @@ void print(const train::EvalResult& result, const std::string& note, bool json) 
   if (result.of_mean) std::printf("weights     their running mean\n");
   std::printf("samples     %lld\nloss        %.6f\n", static_cast<long long>(result.samples), result.loss);
   for (const train::Metric& metric : result.metrics) {
-    std::printf("%-11s %s\n", metric.name.c_str(), text_of(metric).c_str());
+    std::printf("%-11s %s\n", metric.name.c_str(), text_beside_baseline(result, metric).c_str());
   }
   for (std::size_t c = 0; c < result.overlaps.size() && result.overlaps.size() <= kMostPrinted; ++c) {
     const train::ClassOverlap& overlap = result.overlaps[c];

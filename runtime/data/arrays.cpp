@@ -115,6 +115,18 @@ void add_array(const NpyArray& array, Hash128& hash) {
   add_parts({{array.bytes()}, read}, hash);
 }
 
+/// Of each element over the samples; empty where there are too many numbers to read them all.
+std::vector<double> mean_of(const NpyArray& targets, std::int64_t samples) {
+  constexpr std::int64_t kMostNumbers = 1 << 22;
+  if (targets.numel() > kMostNumbers) return {};
+  std::vector<float> numbers(static_cast<std::size_t>(targets.numel()));
+  targets.read(0, numbers);
+  std::vector<double> mean(numbers.size() / static_cast<std::size_t>(samples));
+  for (std::size_t i = 0; i < numbers.size(); ++i) mean[i % mean.size()] += static_cast<double>(numbers[i]);
+  for (double& sum : mean) sum /= static_cast<double>(samples);
+  return mean;
+}
+
 Shape numbers_or_one(const Shape& row) { return row.rank() == 0 ? Shape{1} : row; }
 
 }  // namespace
@@ -148,12 +160,13 @@ ArraysDataset::ArraysDataset(const ArraysOptions& options)
   if (!options.weights.empty()) weights_ = open_weights(options.weights, features_, size());
   if (options.target_kind == TargetKind::kNumbers) {
     target_shape_ = numbers_or_one(target);
+    summary_.mean = mean_of(targets_, size());
     return;
   }
   require_classes(targets_);
   target_shape_ = positions_of(features_, targets_, sample_shape_, vocabulary_ == 0);
   classes_ = options.classes > 0 ? options.classes : highest_class(targets_);
-  describe();  // whose labels are checked
+  summary_.common_class = most_common(describe().labels);  // which are checked
 }
 
 Description ArraysDataset::describe() const {

@@ -56,6 +56,8 @@ class ArraysDataset : public Dataset {
   std::int64_t vocabulary() const override { return vocabulary_; }
   Shape target_shape() const override { return target_shape_; }
   bool weighted() const override { return weights_.has_value(); }
+  /// The mean of targets of numbers where there are up to 4 million of them.
+  TargetSummary target_summary() const override { return summary_; }
   /// Throws StorageError that names file and index of a token outside the vocabulary, or of a label outside the
   /// classes.
   void get(const SampleKey& key, const Sample& sample) const override;
@@ -69,6 +71,7 @@ class ArraysDataset : public Dataset {
   Shape target_shape_;
   std::int64_t classes_ = 0;
   std::int64_t vocabulary_;
+  TargetSummary summary_;
 };
 
 /// The highest target of a file + 1. Throws as the data set does.

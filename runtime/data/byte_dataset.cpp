@@ -24,6 +24,11 @@ ByteDataset::ByteDataset(std::vector<std::uint8_t> images, std::vector<std::uint
   require_labels(labels_, classes_, labels_from);
 }
 
+TargetSummary ByteDataset::target_summary() const {
+  const std::vector<std::int64_t> labels(labels_.begin(), labels_.end());
+  return {.common_class = most_common(labels)};
+}
+
 void ByteDataset::get(const SampleKey& key, const Sample& sample) const {
   const std::span<float> input = sample.values;
   const auto at = static_cast<std::size_t>(key.index);

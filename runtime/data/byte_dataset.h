@@ -21,6 +21,7 @@ class ByteDataset : public Dataset {
   std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
   Shape sample_shape() const override { return sample_shape_; }
   std::int64_t classes() const override { return classes_; }
+  TargetSummary target_summary() const override;
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override;
 

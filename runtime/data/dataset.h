@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/data/target_summary.h"
 #include "runtime/tensor/input_spec.h"
 #include "runtime/tensor/shape.h"
 
@@ -68,6 +69,8 @@ class Dataset {
   virtual bool weighted() const { return false; }
   /// Whether a sample is a mixture of two: then it has two labels, and each a weight, which its loss is multiplied by.
   virtual bool mixed() const { return false; }
+  /// What is known of the targets as a whole, where that costs little.
+  virtual TargetSummary target_summary() const { return {}; }
   /// Writes one sample: sample_shape().numel() values or tokens, likewise each of more_inputs(), and
   /// target_shape().numel() numbers or labels. Labels are below classes(), or kIgnoredLabel. And the weights that there
   /// are.
@@ -99,6 +102,7 @@ class Transform : public Dataset {
   std::int64_t targets_per_sample() const final { return base_->targets_per_sample(); }
   bool weighted() const final { return base_->weighted(); }
   bool mixed() const final { return base_->mixed(); }
+  TargetSummary target_summary() const override { return base_->target_summary(); }
   void get(const SampleKey& key, const Sample& sample) const final {
     base_->get(key, sample);
     apply(key, sample);

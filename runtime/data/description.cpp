@@ -44,7 +44,8 @@ Description describe(const Dataset& dataset) {
           .classes = dataset.classes(),
           .target_shape = dataset.target_shape(),
           .targets_per_sample = dataset.targets_per_sample(),
-          .weighted = dataset.weighted()};
+          .weighted = dataset.weighted(),
+          .target_summary = dataset.target_summary()};
 }
 
 std::vector<InputSpec> Description::inputs() const {
@@ -63,6 +64,8 @@ Description as_trained(Description some, const Description& train) {
   require_answers_alike(some, train);
   some.classes = train.classes;
   some.vocabulary = train.vocabulary;
+  some.target_summary = train.target_summary;
+  if (!some.target_summary.common_class) some.target_summary.common_class = most_common(train.labels);
   return some;
 }
 

@@ -20,6 +20,7 @@ struct Description {
   std::int64_t targets_per_sample = 1;      ///< that count
   bool weighted = false;                    ///< each sample has a weight
   std::vector<std::int64_t> labels = {};    ///< of all samples; empty where only drawing them would tell
+  TargetSummary target_summary = {};
   /// What is strange in the files and can be used, or what no sample is made of, a sentence each.
   std::vector<std::string> remarks = {};
 
@@ -37,8 +38,8 @@ Description describe(const Dataset& dataset);
 /// Throws FieldError where the evaluation data do not fit what the model is trained on.
 void require_alike(const Description& eval, const Description& train);
 
-/// `some` data with the classes and the vocabulary of the training data, which made the model: an evaluation set may
-/// lack a class. Throws FieldError where they have more, or are of another kind.
+/// `some` data with the classes, the vocabulary and the summary of the targets of the training data, which made the
+/// model: an evaluation set may lack a class. Throws FieldError where they have more, or are of another kind.
 Description as_trained(Description some, const Description& train);
 
 /// The oddities of training labels, a sentence each: classes without a sample, or one label far above the others,

@@ -116,6 +116,12 @@ Description ImageFolderDataset::describe() const {
   return description;
 }
 
+TargetSummary ImageFolderDataset::target_summary() const {
+  std::vector<std::int64_t> labels;
+  for (const File& file : files_) labels.push_back(file.label);
+  return {.common_class = most_common(labels)};
+}
+
 void ImageFolderDataset::get(const SampleKey& key, const Sample& sample) const {
   const File& file = files_[static_cast<std::size_t>(key.index)];
   const std::string path = options_.folder + "/" + file.path;

@@ -28,6 +28,7 @@ class ImageFolderDataset : public Dataset {
   Shape sample_shape() const override { return {options_.size, options_.size, 3}; }
   std::int64_t classes() const override { return std::ssize(class_names_); }
   /// Throws StorageError that names the file and index of an image that is damaged or too large.
+  TargetSummary target_summary() const override;
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override;
   void add_to_preparation(Preparation& preparation) const override;

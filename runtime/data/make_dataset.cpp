@@ -9,6 +9,7 @@
 #include "runtime/base/field_path.h"
 #include "runtime/data/color_jitter.h"
 #include "runtime/data/mixup.h"
+#include "runtime/data/normalize_target.h"
 
 namespace lockstep::data {
 
@@ -148,6 +149,7 @@ Description describe(const DataOptions& options, Split split) {
   const DatasetOptions chosen = options_of(options, split);
   Description data = visit_kind(chosen, []<class Kind>(Kind, const auto& kind) { return Kind::describe(kind); });
   if (options.hold_out.eval_share > 0) data = described(std::move(data), side_of(*open_kind(chosen), options, split));
+  data.target_summary.scale = {.mean = options.normalize_target.mean, .std = options.normalize_target.std};
   const std::optional<Shape>& patch = options.augment.volume.patch;
   return patch && !cuts_itself(chosen) ? patched(std::move(data), *patch) : data;
 }
@@ -176,6 +178,9 @@ DatasetPtr make_dataset(const DataOptions& options, Split split) {
     }
   }
   if (options.normalize != NormalizeOptions()) dataset = std::make_shared<Normalize>(dataset, options.normalize);
+  if (options.normalize_target != NormalizeOptions()) {
+    dataset = std::make_shared<NormalizeTarget>(dataset, options.normalize_target);
+  }
   // The other sample is one that was augmented, too.
   if (split == Split::kTrain && options.augment.mixup != 0) {
     dataset = std::make_shared<Mixup>(dataset, options.augment.mixup);

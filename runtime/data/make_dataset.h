@@ -72,6 +72,7 @@ struct DataOptions {
   NormalizeOptions normalize = {};           ///< of both
   AugmentOptions augment = {};               ///< of training data
   HoldOutOptions hold_out = {};              ///< in place of `eval`
+  NormalizeOptions normalize_target = {};    ///< of targets of numbers, of both
   std::optional<Preparation> prepared = {};  ///< stands for the training data, which need not be there: prepare()
 
   bool evaluates() const { return eval.has_value() || hold_out.eval_share > 0; }
@@ -81,8 +82,8 @@ struct DataOptions {
 enum class Split { kTrain, kEval };
 
 /// Describes what make_dataset() would give, from the headers and labels of its files. Throws what make_dataset() would
-/// throw for these. require_augment(), require_volume_augment() and require_normalize() check whether augmentation and
-/// normalisation fit.
+/// throw for these. require_augment(), require_volume_augment(), require_normalize() and
+/// require_normalize_target() check whether augmentation and normalisation fit.
 Description describe(const DataOptions& options, Split split);
 
 /// Where the training data's classes would be counted for the evaluation data, they are `classes`: for who has looked

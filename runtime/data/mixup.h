@@ -20,6 +20,7 @@ class Mixup : public Dataset {
   std::int64_t classes() const override { return base_->classes(); }
   bool weighted() const override { return base_->weighted(); }
   bool mixed() const override { return true; }
+  TargetSummary target_summary() const override { return base_->target_summary(); }
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
   void add_to_preparation(Preparation& preparation) const override { base_->add_to_preparation(preparation); }

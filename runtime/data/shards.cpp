@@ -164,6 +164,12 @@ Description ShardsDataset::describe() const {
   return description;
 }
 
+TargetSummary ShardsDataset::target_summary() const {
+  std::vector<std::int64_t> labels;
+  for (const Place& place : samples_) labels.push_back(place.label);
+  return {.common_class = most_common(labels)};
+}
+
 void ShardsDataset::read(const Place& place, std::uint64_t offset, std::span<std::byte> out) const {
   if (place.file < open_.size()) {
     open_[place.file]->read(place.offset + offset, out);

@@ -62,6 +62,7 @@ class ShardsDataset : public Dataset {
   Shape sample_shape() const override { return {crop_.size, crop_.size, 3}; }
   std::int64_t classes() const override { return classes_; }
   /// Throws StorageError that names file, byte and index of an image that is damaged or too large.
+  TargetSummary target_summary() const override;
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override;
   /// Adds that of its member: its size, and the first and the last 64 KiB.

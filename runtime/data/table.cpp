@@ -16,6 +16,13 @@ Description TableDataset::describe() const {
   return description;
 }
 
+TargetSummary TableDataset::target_summary() const {
+  if (rows_.classes > 0) return {.common_class = most_common(rows_.labels)};
+  double sum = 0;
+  for (const float number : rows_.numbers) sum += static_cast<double>(number);
+  return {.mean = {sum / static_cast<double>(rows_.count)}};
+}
+
 void TableDataset::get(const SampleKey& key, const Sample& sample) const {
   std::copy_n(rows_.features.begin() + key.index * rows_.columns, rows_.columns, sample.values.begin());
   const auto at = static_cast<std::size_t>(key.index);

@@ -24,6 +24,7 @@ class TableDataset : public Dataset {
   std::int64_t classes() const override { return rows_.classes; }
   Shape target_shape() const override { return rows_.classes > 0 ? Shape{} : Shape{1}; }
   bool weighted() const override { return !rows_.weights.empty(); }
+  TargetSummary target_summary() const override;
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override;
   void add_to_preparation(Preparation& preparation) const override;

@@ -52,6 +52,7 @@ class Patch : public Dataset {
   Shape target_shape() const override { return description_.target_shape; }
   std::int64_t targets_per_sample() const override { return description_.targets_per_sample; }
   bool weighted() const override { return base_->weighted(); }
+  TargetSummary target_summary() const override { return base_->target_summary(); }
   void get(const SampleKey& key, const Sample& sample) const override;
   void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
   void add_to_preparation(Preparation& preparation) const override { base_->add_to_preparation(preparation); }

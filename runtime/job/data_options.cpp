@@ -26,6 +26,7 @@ data::DataOptions data_options(const Data& data) {
   options.train = dataset_options(data.train(), "data.train");
   if (data.has_eval()) options.eval = dataset_options(data.eval(), "data.eval");
   options.normalize = options_of<data::NormalizeOptions>(data.normalize());
+  options.normalize_target = options_of<data::NormalizeOptions>(data.normalize_target());
   options.augment = augment_options(data.augment());
   options.hold_out = options_of<data::HoldOutOptions>(data);
   return options;

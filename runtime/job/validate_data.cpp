@@ -49,8 +49,7 @@ void check_augment(const Data& data, Checker& checker) {
                 "is for data.train.image_folder and data.train.shards; pad_crop crops images of one size");
 }
 
-void check_normalize(const Normalize& normalize, Checker& checker) {
-  const std::string path = "data.normalize";
+void check_normalize(const Normalize& normalize, const std::string& path, Checker& checker) {
   checker.adopt(problems_in_fields(options_of<data::NormalizeOptions>(normalize)), path);
   const int means = normalize.mean_size();
   const int stds = normalize.std_size();
@@ -71,7 +70,10 @@ void validate_data(const Data& resolved, const Data& written, Checker& checker) 
     checker.error("data.eval_share", "stands in place of data.eval: give one");
   }
   if (resolved.has_augment()) check_augment(resolved, checker);
-  if (resolved.has_normalize()) check_normalize(resolved.normalize(), checker);
+  if (resolved.has_normalize()) check_normalize(resolved.normalize(), "data.normalize", checker);
+  if (resolved.has_normalize_target()) {
+    check_normalize(resolved.normalize_target(), "data.normalize_target", checker);
+  }
   if (resolved.eval().synthetic().resident()) {
     checker.error("data.eval.synthetic.resident", "is for data.train.synthetic: evaluation loads its samples");
   }

@@ -10,6 +10,7 @@
 #include "comm/group/communicator.h"
 #include "runtime/tensor/tensor.h"
 #include "runtime/train/mask_metrics.h"
+#include "runtime/train/number_metrics.h"
 #include "runtime/train/record/eval_result.h"
 #include "runtime/train/task.h"
 
@@ -25,6 +26,10 @@ namespace lockstep::train {
 ///                  the answer's probability is above 0.5 and B where the target is; of classes a position in volumes
 ///                  or images, the mean over those classes but 0, the background, that occur in answer or target
 /// Beside dice stand the metrics of MaskMetrics.
+///   rmse, mae, r2  of answers that are numbers, learnt by MSE (number_metrics.h)
+///
+/// Beside them stands what the training data's most frequent class, or the mean of their targets, would get as the
+/// answer to every sample: EvalResult::baseline.
 class EvalMetrics {
  public:
   enum class Confusion { kNotCounted, kCounted };
@@ -41,6 +46,8 @@ class EvalMetrics {
   EvalResult total(comm::Communicator& communicator) const;
 
  private:
+  /// The most frequent class of the training data, where a sample has one label.
+  std::optional<std::int64_t> common_class() const;
   void count_classes(std::span<const float> output, std::span<const std::int64_t> labels);
 
   const Task& task_;
@@ -51,6 +58,8 @@ class EvalMetrics {
   std::int64_t targets_ = 0;  ///< of classes, that count
   double dice_sum_ = 0;
   std::optional<MaskMetrics> masks_;
+  std::int64_t of_common_class_ = 0;
+  std::optional<NumberMetrics> numbers_;
   std::vector<double> confusion_;  ///< whole numbers; empty where they are not counted
 };
 

@@ -14,6 +14,7 @@
 #include "runtime/data/arrays.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/data/mixup.h"
+#include "runtime/data/normalize_target.h"
 #include "runtime/data/sampler.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/model_options.h"
@@ -148,6 +149,7 @@ class Planner {
       if (options.augment.mixup != 0) data::require_mixup(options.augment.mixup, plan_.train);
     });
     attempt("data.normalize", [&] { data::require_normalize(options.normalize, plan_.train); });
+    attempt("data.normalize_target", [&] { data::require_normalize_target(options.normalize_target, plan_.train); });
     plan_.steps_per_epoch = data::steps_per_epoch(plan_.train.samples, data.global_batch(), data.drop_last());
     if (data.global_batch() > plan_.train.samples) {
       warn(data.drop_last() ? "data.drop_last" : "data.global_batch",

@@ -67,7 +67,12 @@ Task::Task(const job::Train& train, const data::Description& data, Device device
              .vocabulary = data.vocabulary,
              .target_shape = data.target_shape,
              .classes = data.classes,
-             .more_inputs = data.more_inputs} {
+             .more_inputs = data.more_inputs},
+      target_summary_(data.target_summary) {
+  if (learns_masks() && !target_summary_.scale.is_none()) {
+    throw FieldError("data.normalize_target",
+                     "is for MSE: the masks of " + job::LossKind_Name(loss_) + " are numbers between 0 and 1");
+  }
   if (registered_ != nullptr) return;
   const bool needs_classes = loss_ != job::MSE && !learns_masks();
   if (needs_classes && classifies() && class_weight_.defined() && class_weight_.numel() != data.classes) {

@@ -20,7 +20,7 @@ namespace lockstep::train {
 class Task {
  public:
   /// Throws UsageError where the loss does not suit the data, and FieldError where the weights of classes are not one a
-  /// class. `device`: where losses are computed.
+  /// class, or where masks are normalised. `device`: where losses are computed.
   Task(const job::Train& train, const data::Description& data, Device device = kCpu);
 
   const model_zoo::ModelInput& model_input() const { return input_; }
@@ -28,6 +28,10 @@ class Task {
   bool classifies() const { return input_.classes > 0; }
   /// Whether targets are numbers in [0, 1] of which the model gives the logits.
   bool learns_masks() const;
+  /// Whether the model gives numbers that are compared with those of the targets: MSE.
+  bool learns_numbers() const { return registered_ == nullptr && !classifies() && !learns_masks(); }
+  /// Of the training targets; its scale is undone in whatever is shown of targets and answers.
+  const data::TargetSummary& target_summary() const { return target_summary_; }
   /// Whether a loss of classes is the plain negative log-likelihood: no smoothing, no weights, no registered loss.
   bool learns_likelihood() const { return learns_likelihood_; }
   /// How many targets of a sample count.
@@ -55,6 +59,7 @@ class Task {
   bool learns_likelihood_;
   std::int64_t targets_;
   model_zoo::ModelInput input_;
+  data::TargetSummary target_summary_;
 };
 
 }  // namespace lockstep::train

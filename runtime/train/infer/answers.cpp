@@ -20,6 +20,7 @@ PredictionKind kind_of(const Task& task) {
 Answers::Answers(const Task& task)
     : classifies_(task.classifies()),
       kind_(kind_of(task)),
+      scale_(task.target_summary().scale),
       shape_(kind_ == PredictionKind::kProbabilities ? Shape{task.model_input().outputs}
                                                      : task.model_input().target_shape),
       positions_(static_cast<std::size_t>(task.model_input().target_shape.numel())) {}
@@ -29,6 +30,7 @@ std::vector<float> Answers::numbers_of(const Tensor& output, std::size_t sample)
   const auto of_sample = output.as<float>().subspan(sample * size, size);
   std::vector<float> numbers(of_sample.begin(), of_sample.end());
   if (kind_ == PredictionKind::kMask) sigmoid(numbers);
+  if (kind_ == PredictionKind::kValues) scale_.undo(numbers);
   if (classifies_) for_each_position(std::span<float>(numbers), [](std::size_t, auto row) { softmax(row); });
   return numbers;
 }

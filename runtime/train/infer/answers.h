@@ -38,6 +38,7 @@ class Answers {
  private:
   bool classifies_;
   PredictionKind kind_;
+  data::TargetScale scale_;
   Shape shape_;
   std::size_t positions_;
 };

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "runtime/base/error.h"
 
@@ -28,10 +31,23 @@ std::optional<double> value_of(const EvalResult& result, const std::string& name
   return std::nullopt;
 }
 
-bool is_better_lower(const std::string& name) { return name == "eval.loss" || name == "eval.perplexity"; }
+bool is_better_lower(const std::string& name) {
+  static constexpr std::array<std::string_view, 4> kLower{"eval.loss", "eval.perplexity", "eval.rmse", "eval.mae"};
+  return std::ranges::find(kLower, name) != kLower.end();
+}
 
 std::string text_of(const Metric& metric) {
-  return metric.is_share ? fmt::format("{:.2f} %", 100.0 * metric.value) : fmt::format("{:.4f}", metric.value);
+  if (metric.is_share) return fmt::format("{:.2f} %", 100.0 * metric.value);
+  // Prices and microseconds are numbers of a few digits, too.
+  const double size = std::abs(metric.value);
+  const bool usual = size == 0 || (size >= 0.1 && size < 1e5) || !std::isfinite(size);
+  return usual ? fmt::format("{:.4f}", metric.value) : fmt::format("{:.5g}", metric.value);
+}
+
+std::string text_beside_baseline(const EvalResult& result, const Metric& metric) {
+  const auto baseline = std::ranges::find(result.baseline, metric.name, &Metric::name);
+  if (baseline == result.baseline.end()) return text_of(metric);
+  return fmt::format("{} (baseline {})", text_of(metric), text_of(*baseline));
 }
 
 }  // namespace lockstep::train

@@ -43,6 +43,9 @@ struct EvalResult {
   std::int64_t samples = 0;
   double loss = 0.0;
   std::vector<Metric> metrics = {};  ///< those of the task, in its order
+  /// Those of `metrics` that are known of a guess that looks at no sample: the most frequent class of the training
+  /// data, or the mean of their targets.
+  std::vector<Metric> baseline = {};
   std::optional<ConfusionMatrix> confusion = {};
   std::vector<ClassOverlap> overlaps = {};  ///< of each class, of masks
   bool of_mean = false;                     ///< what was evaluated is the running mean of the weights
@@ -57,10 +60,12 @@ void require_finite(const EvalResult& result, const std::string& where);
 
 /// The value of "eval.loss" or "eval.accuracy"; none where the result has no such number.
 std::optional<double> value_of(const EvalResult& result, const std::string& name);
-/// Whether a lower value of it is the better one: of losses and perplexity.
+/// Whether a lower value of it is the better one: of losses, perplexity, and distances from the targets.
 bool is_better_lower(const std::string& name);
 
 /// "98.99 %", "3.4821"
 std::string text_of(const Metric& metric);
+/// The same, and the baseline where the result has one: "98.99 % (baseline 61.62 %)".
+std::string text_beside_baseline(const EvalResult& result, const Metric& metric);
 
 }  // namespace lockstep::train

@@ -34,7 +34,7 @@ std::string fact(std::string name, const std::string& value) {
 /// "loss 0.0412, accuracy 98.99 %"
 std::string result_text(const EvalResult& result) {
   std::string text = formatted("loss %.4f", result.loss);
-  for (const Metric& metric : result.metrics) text += ", " + metric.name + " " + text_of(metric);
+  for (const Metric& metric : result.metrics) text += ", " + metric.name + " " + text_beside_baseline(result, metric);
   return text;
 }
 

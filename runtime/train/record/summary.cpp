@@ -31,6 +31,7 @@ nlohmann::ordered_json to_json(const EvalResult& result) {
     json["class_dice"] = of_classes(result, &ClassOverlap::dice);
     json["class_iou"] = of_classes(result, &ClassOverlap::iou);
   }
+  for (const Metric& metric : result.baseline) json["baseline"][metric.name] = metric.value;
   if (result.of_mean) json["weights"] = "mean";
   if (result.skipped_samples) json["skipped_samples"] = *result.skipped_samples;
   return json;
