@@ -67,6 +67,8 @@ class Subset : public Dataset {
   /// Adds the hashes of the content of all its samples, and the labels of all samples of the base: few data sets tell
   /// some labels apart from the others.
   void add_to_digest(DataHashes& hashes) const override;
+  void add_to_preparation(Preparation& preparation) const override { base_->add_to_preparation(preparation); }
+  TargetSummary target_summary() const override { return base_->target_summary(); }
   void add_content(std::int64_t index, Hash128& hash) const override { base_->add_content(index_in_base(index), hash); }
 
  private:

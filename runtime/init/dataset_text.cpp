@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <type_traits>
 #include <vector>
 
@@ -33,6 +34,13 @@ std::string quoted(const std::string& text) {
     }
   }
   return result + '"';
+}
+
+/// The text as a comment holds it: a column's name may have several lines.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
 }
 
 /// A data set's message: by its options' own fields, but where a person would write it otherwise.
@@ -85,11 +93,21 @@ class Writer {
   template <Described Options>
   std::string operator()(const Options& options) const {
     std::string text = std::string(Options::kKind) + " {";
+    for (const auto& [name, value] : fields_of(options)) text += fmt::format(" {}: {}", name, value);
+    return text + " }";
+  }
+  struct Field {
+    std::string name;
+    std::string value;
+  };
+  template <Described Options>
+  std::vector<Field> fields_of(const Options& options) const {
+    std::vector<Field> fields;
     for_each_field<Options>([&](const auto& field) {
       const auto& mine = options.*field.member;
-      if (mine != Options().*field.member) text += fmt::format(" {}: {}", field.name, value(mine, field.names));
+      if (mine != Options().*field.member) fields.push_back({std::string(field.name), value(mine, field.names)});
     });
-    return text + " }";
+    return fields;
   }
 
  private:
@@ -125,6 +143,19 @@ class Writer {
 
 std::string dataset_text(const data::DatasetOptions& options, const fs::path& base) {
   return std::visit(Writer(base), options);
+}
+
+std::string explained_dataset_text(const data::DatasetOptions& options, const fs::path& base,
+                                   const std::vector<Reason>& reasons) {
+  const Writer writer(base);
+  std::string text = fmt::format("{} {{\n", data::kind_of(options));
+  const auto fields = std::visit([&writer](const auto& chosen) { return writer.fields_of(chosen); }, options);
+  for (const auto& [name, value] : fields) {
+    text += fmt::format("      {}: {}", name, value);
+    const auto reason = std::ranges::find(reasons, name, &Reason::field);
+    text += reason == reasons.end() ? "\n" : fmt::format("   # {}\n", one_line(reason->text));
+  }
+  return text + "    }";
 }
 
 }  // namespace lockstep::init

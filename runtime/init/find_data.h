@@ -16,11 +16,18 @@ struct FindOptions {
   bool hides_tokens = false;   ///< of texts: the targets are tokens that a sample hides
 };
 
+/// Why a job says what it says in a field of its training data.
+struct Reason {
+  std::string field;  ///< "blanks"
+  std::string text;
+};
+
 /// A data set as a job would name it.
 struct FoundData {
   std::string what;                     ///< "images, a folder a class"
   data::DataOptions options;            ///< not normalised, augmented by a patch alone, nothing held out
   std::vector<std::string> notes = {};  ///< what a person should know of it, a sentence each
+  std::vector<Reason> reasons = {};     ///< where there are some, a job explains the training data field by field
   bool masks = false;                   ///< targets are numbers in [0, 1], one a position
 };
 

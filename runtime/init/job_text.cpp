@@ -50,7 +50,7 @@ std::string normalize_text(const data::NormalizeOptions& options) {
     means.push_back(mean_text(options.mean[i], options.std[i]));
     deviations.push_back(fmt::format("{:.4g}", options.std[i]));
   }
-  return fmt::format("normalize {{ mean: {} std: {} }}", numbers(means), numbers(deviations));
+  return fmt::format("mean: {} std: {}", numbers(means), numbers(deviations));
 }
 
 /// Leaves out samples that cannot be read, as many as there are.
@@ -68,7 +68,7 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
   const std::int64_t wanted = options.epochs > 0 ? options.epochs : recipe.epochs;
   const std::int64_t epochs = options.epochs > 0 ? wanted : std::max(wanted, (kLeastSteps + epoch - 1) / epoch);
   const std::int64_t steps = epochs * epoch;
-  const std::int64_t eval_every = epoch * std::max<std::int64_t>(1, epochs / 10);
+  const std::int64_t eval_every = epoch * std::max<std::int64_t>(1, epochs / recipe.evaluations);
   const bool evaluates = found.options.evaluates();
   const bool holds_out = evaluates && !found.options.eval;
   const std::int64_t held = holds_out ? data::describe(found.options, data::Split::kEval).samples : 0;
@@ -79,7 +79,12 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
   text += "# What is left out takes the default that docs/job.md names.\n";
   text += fmt::format("name: \"{}\"\nseed: 1\n\nmodel {{ {} }}\n\ndata {{\n", options.name, recipe.model);
   text += fmt::format("  global_batch: {}   # samples a step, over all ranks\n", recipe.batch);
-  text += fmt::format("  train {{ {} }}\n", dataset_text(found.options.train, options.base));
+  if (found.reasons.empty()) {
+    text += fmt::format("  train {{ {} }}\n", dataset_text(found.options.train, options.base));
+  } else {
+    text += fmt::format("  train {{\n    {}\n  }}\n",
+                        explained_dataset_text(found.options.train, options.base, found.reasons));
+  }
   if (found.options.eval) {
     text += fmt::format("  eval {{ {} }}\n", dataset_text(*found.options.eval, options.base));
   } else if (holds_out) {
@@ -93,9 +98,17 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
   }
   if (options.damaged > 0) text += skip_text(options.damaged);
   if (measured) {
-    text += fmt::format("  # measured on {} {}samples{}\n  {}\n", measured->samples, holds_out ? "" : "training ",
-                        measured->samples < data.samples + held ? ", spread over all" : "",
-                        normalize_text(measured->normalize));
+    const std::string on = fmt::format("measured on {} {}samples{}", measured->samples, holds_out ? "" : "training ",
+                                       measured->samples < data.samples + held ? ", spread over all" : "");
+    if (measured->normalize != data::NormalizeOptions()) {
+      text += fmt::format("  # {}\n  normalize {{ {} }}\n", on, normalize_text(measured->normalize));
+    }
+    if (measured->target != data::NormalizeOptions() && recipe.loss.empty()) {
+      text += fmt::format(
+          "  # {}; for the loss alone: metrics and predictions are in the files' units\n"
+          "  normalize_target {{ {} }}\n",
+          on, normalize_text(measured->target));
+    }
   }
   std::string augment = recipe.augment;
   if (recipe.patch) {
@@ -116,6 +129,12 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
   text += fmt::format("train {{\n  steps: {}   # {} of {}\n", steps, counted(epochs, "epoch"), counted(epoch, "step"));
   if (evaluates) text += fmt::format("  eval_every: {}\n", eval_every);
   if (!recipe.loss.empty()) text += fmt::format("  loss: {}\n", recipe.loss);
+  if (evaluates && recipe.patience > 0) {
+    text += fmt::format(
+        "  # ends the run after {} evaluations in a row that are no better than the best one\n"
+        "  early_stopping {{ metric: \"{}\" patience: {} }}\n",
+        recipe.patience, recipe.metric, recipe.patience);
+  }
   text += fmt::format("}}\n\ncheckpoint {{ every_steps: {} keep: 3{} }}\n", eval_every,
                       evaluates ? fmt::format(" best: \"{}\"", recipe.metric) : "");
   return text;

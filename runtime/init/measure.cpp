@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -17,6 +19,7 @@ namespace lockstep::init {
 namespace {
 
 constexpr std::int64_t kMostSamples = 512;
+constexpr std::int64_t kMostRows = 65536;
 constexpr std::int64_t kMostValues = std::int64_t{1} << 26;
 constexpr std::int64_t kMostChannels = 64;
 
@@ -33,6 +36,60 @@ std::string file_of(const data::DatasetOptions& options) {
                      "Fetch the files again.");
 }
 
+/// Adds up numbers of several channels. The deviations are from the first numbers, so that sums of squares keep their
+/// digits.
+class Moments {
+ public:
+  explicit Moments(std::int64_t channels)
+      : shift_(static_cast<std::size_t>(channels)), sum_(shift_.size()), squares_(shift_.size()) {}
+
+  /// Number i is of channel i, counted around.
+  void add(std::span<const float> values) {
+    if (count_ == 0) std::copy_n(values.begin(), std::min(shift_.size(), values.size()), shift_.begin());
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      const std::size_t c = k % shift_.size();
+      const double from_shift = static_cast<double>(values[k]) - shift_[c];
+      sum_[c] += from_shift;
+      squares_[c] += from_shift * from_shift;
+    }
+    count_ += std::ssize(values);
+  }
+
+  data::NormalizeOptions options() const {
+    data::NormalizeOptions options;
+    const double of_channel = static_cast<double>(count_) / static_cast<double>(shift_.size());
+    for (std::size_t c = 0; c < shift_.size(); ++c) {
+      const double mean = sum_[c] / of_channel;
+      const double deviation = std::sqrt(std::max(0.0, squares_[c] / of_channel - mean * mean));
+      options.mean.push_back(static_cast<float>(shift_[c] + mean));
+      // A constant channel is not scaled; its mean is still subtracted.
+      options.std.push_back(deviation > 1e-12 ? static_cast<float>(deviation) : 1.0f);
+    }
+    return options;
+  }
+
+ private:
+  std::vector<double> shift_, sum_, squares_;
+  std::int64_t count_ = 0;
+};
+
+std::int64_t channels_of(const Shape& shape) {
+  const std::int64_t last = shape.rank() > 0 ? shape.back() : 1;
+  return last <= kMostChannels ? last : 1;
+}
+
+/// Rows in memory cost little.
+std::int64_t most_samples(const data::DatasetOptions& options) {
+  const bool table =
+      std::holds_alternative<data::CsvOptions>(options) || std::holds_alternative<data::SvmlightOptions>(options);
+  return table ? kMostRows : kMostSamples;
+}
+
+bool standardizes(const data::DatasetOptions& options) {
+  const auto* const table = std::get_if<data::CsvOptions>(&options);
+  return table != nullptr && table->standardize;
+}
+
 }  // namespace
 
 std::optional<Measured> measure(const data::DataOptions& options) {
@@ -40,13 +97,10 @@ std::optional<Measured> measure(const data::DataOptions& options) {
       data::make_dataset({.train = options.train, .augment = options.augment}, data::Split::kTrain);
   if (set->vocabulary() > 0) return std::nullopt;
   const std::int64_t width = set->sample_shape().numel();
-  const std::int64_t last = set->sample_shape().rank() > 0 ? set->sample_shape().back() : 1;
-  const std::int64_t channels = last <= kMostChannels ? last : 1;
-  const std::int64_t count =
-      std::min({set->size(), kMostSamples, std::max<std::int64_t>(8, kMostValues / std::max<std::int64_t>(width, 1))});
+  const std::int64_t count = std::min({set->size(), most_samples(options.train),
+                                       std::max<std::int64_t>(8, kMostValues / std::max<std::int64_t>(width, 1))});
 
-  // The deviations are from the first sample's values, so that sums of squares keep their digits.
-  std::vector<double> shift(static_cast<std::size_t>(channels)), sum(shift.size()), squares(shift.size());
+  Moments of_samples(channels_of(set->sample_shape())), of_targets(channels_of(set->target_shape()));
   std::vector<float> values(static_cast<std::size_t>(width));
   std::vector<float> target(static_cast<std::size_t>(set->target_shape().numel()));
   std::vector<std::int64_t> labels(target.size());
@@ -66,24 +120,13 @@ std::optional<Measured> measure(const data::DataOptions& options) {
       throw StorageError(fmt::format("{}: sample {} holds {}", file_of(options.train), index, value),
                          "Mend the value or leave the sample out: a model learns from finite numbers alone.");
     }
-    if (measured.samples++ == 0)
-      std::copy_n(values.begin(), std::min<std::size_t>(shift.size(), values.size()), shift.begin());
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      const std::size_t c = k % shift.size();
-      const double from_shift = static_cast<double>(values[k]) - shift[c];
-      sum[c] += from_shift;
-      squares[c] += from_shift * from_shift;
-    }
+    ++measured.samples;
+    of_samples.add(values);
+    of_targets.add(target);
   }
   if (measured.samples == 0) throw_all_damaged(options);
-  const double of_channel = static_cast<double>(measured.samples * width) / static_cast<double>(channels);
-  for (std::size_t c = 0; c < shift.size(); ++c) {
-    const double mean = sum[c] / of_channel;
-    const double deviation = std::sqrt(std::max(0.0, squares[c] / of_channel - mean * mean));
-    measured.normalize.mean.push_back(static_cast<float>(shift[c] + mean));
-    // A constant channel is not scaled; its mean is still subtracted.
-    measured.normalize.std.push_back(deviation > 1e-12 ? static_cast<float>(deviation) : 1.0f);
-  }
+  if (!standardizes(options.train)) measured.normalize = of_samples.options();
+  if (set->classes() == 0 && set->target_shape().rank() <= 1) measured.target = of_targets.options();
   return measured;
 }
 

@@ -22,6 +22,8 @@ struct Recipe {
   std::string metric;     ///< that the best checkpoint has
   std::int64_t batch = 0;
   std::int64_t epochs = 0;
+  std::int64_t evaluations = 10;  ///< of the run, at least; fewer where it has fewer epochs
+  std::int64_t patience = 0;      ///< evaluations without an improvement that end the run; 0: it is not ended
 };
 
 /// The names that recipe_for() knows, "mlp, convnet, ...".

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/init/find_data.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+
+#include <algorithm>
 
 #include "tests/runtime/data/image_files.h"
 
@@ -254,10 +257,11 @@ TEST_F(FindDataTest, ATablesHeaderDelimiterAndColumnsAreSeen) {
   const auto table = std::get<data::CsvOptions>(found.options.train);
   EXPECT_TRUE(table.header);
   EXPECT_EQ(table.delimiter, ";");
-  EXPECT_THAT(table.features, ElementsAre("size"));
+  EXPECT_THAT(table.features, IsEmpty());
+  EXPECT_EQ(table.words, data::WordCells::kOneHot);
   EXPECT_EQ(table.target_kind, data::TargetKind::kClasses);
-  EXPECT_THAT(found.notes, ::testing::Contains("left out, because they are no numbers: name"));
-  EXPECT_THAT(refusal({"t.csv"}, {.target = "size"}), HasSubstr("no column of numbers"));
+  EXPECT_EQ(std::get<data::CsvOptions>(find({"t.csv"}, {.target = "size"}).options.train).target_kind,
+            data::TargetKind::kNumbers);
 }
 
 TEST_F(FindDataTest, AQuotedHeaderIsReadWithItsOwnDelimiter) {
@@ -272,12 +276,12 @@ TEST_F(FindDataTest, AQuotedHeaderIsReadWithItsOwnDelimiter) {
 }
 
 TEST_F(FindDataTest, AColumnWithoutANameOfItsOwnIsNamedByItsNumber) {
-  folder_.write_text("t.csv", ",city,x,x,y\n0,a,1.5,2.5,0\n1,b,3.5,4.5,1\n");
+  folder_.write_text("t.csv", ",city,x,x,y\n0,a,1.5,2.5,0\n1,a,3.5,4.5,1\n");
   EXPECT_THAT(std::get<data::CsvOptions>(find({"t.csv"}).options.train).features, ElementsAre("0", "2", "3"));
   folder_.write_text("t.csv", ",city,0,y\n7,a,1.5,0\n8,b,3.5,1\n");
   const FoundData found = find({"t.csv"});
-  EXPECT_THAT(std::get<data::CsvOptions>(found.options.train).features, ElementsAre("0"));
-  EXPECT_THAT(found.notes, ::testing::Contains("left out, because their numbers name other columns: 0"));
+  EXPECT_THAT(std::get<data::CsvOptions>(found.options.train).features, ElementsAre("city", "0"));
+  EXPECT_THAT(found.notes, ::testing::Contains("left out: 0, because its number names another column"));
 }
 
 TEST_F(FindDataTest, TablesWithOtherColumnsThanTheOneToTrainOnAreLeftOut) {
@@ -317,21 +321,66 @@ TEST_F(FindDataTest, ATableWithoutTheTargetDoesNotEvaluate) {
   EXPECT_THAT(found.notes, ::testing::Contains(HasSubstr("its columns are others")));
 }
 
-TEST_F(FindDataTest, ATableWithoutNumbersToLearnFromIsRefused) {
-  folder_.write_text("t.csv", "a,b\nred,x\nblue,y\n");
-  EXPECT_THAT(refusal({"t.csv"}), HasSubstr("no column of numbers"));
+TEST_F(FindDataTest, ATableWithoutAColumnToLearnFromIsRefused) {
+  folder_.write_text("t.csv", "a,b\nred,x\nred,y\n");
+  EXPECT_THAT(refusal({"t.csv"}), HasSubstr("no column to learn from beside the target: a, because it has one value"));
+}
+
+TEST_F(FindDataTest, ColumnsOfATableThatTellNothingAreLeftOutWithTheReason) {
+  std::string text = "id,name,ticket,year,empty,country,age,town,weight,y\n";
+  for (int i = 0; i < 40; ++i) {
+    const int line = i * 7 % 40;  // shuffled
+    text += fmt::format("{0},person {0},{1},{2},,de,{3},{4},{5},{6}\n", 2 * line, "t" + std::to_string(line * 2 / 3),
+                        1990 + i % 5, i == 3 ? "NA" : std::to_string(20 + i), i % 2 == 0 ? "Ulm" : "Bonn", 1000 * i * i,
+                        i % 3);
+  }
+  folder_.write_text("train.csv", text);
+  folder_.write_text("test.csv", text);
+  const FoundData found = find({""});
+  const auto table = std::get<data::CsvOptions>(found.options.train);
+  EXPECT_THAT(table.features, ElementsAre("year", "age", "town", "weight"));
+  EXPECT_EQ(table.blanks, data::BlankCells::kFill);
+  EXPECT_EQ(table.words, data::WordCells::kOneHot);
+  EXPECT_TRUE(table.standardize);
+  EXPECT_THAT(
+      found.notes,
+      ElementsAre(HasSubstr("the target is column \"y\", classes"), "left out: id, because it numbers the lines",
+                  "left out: name, because its words are all different, as names are",
+                  "left out: ticket, because it has 27 different words in 40 lines, as names have",
+                  "left out: empty, because all its cells are blank", "left out: country, because it has one value"));
+  const auto reason = [&found](const std::string& field) {
+    const auto at = std::ranges::find(found.reasons, field, &Reason::field);
+    return at == found.reasons.end() ? std::string() : at->text;
+  };
+  EXPECT_THAT(reason("blanks"), HasSubstr("age (1 of 40 lines)"));
+  EXPECT_THAT(reason("words"), HasSubstr("town (2)"));
+  // Evaluation data take these from the training data.
+  EXPECT_EQ(std::get<data::CsvOptions>(*found.options.eval), (data::CsvOptions{.files = {at("test.csv")}}));
+}
+
+TEST_F(FindDataTest, WholeNumbersOfFewValuesAreClassesAndOthersNumbers) {
+  const auto kind_of = [this](int values, int first) {
+    std::string text = "x,y\n";
+    for (int i = 0; i < 200; ++i) text += fmt::format("{},{}\n", i % 7, first + i % values);
+    folder_.write_text("t.csv", text);
+    return std::get<data::CsvOptions>(find({"t.csv"}).options.train).target_kind;
+  };
+  EXPECT_EQ(kind_of(10, 3), data::TargetKind::kClasses);
+  EXPECT_EQ(kind_of(11, 3), data::TargetKind::kNumbers);
+  EXPECT_EQ(kind_of(100, 0), data::TargetKind::kClasses);
+  EXPECT_EQ(kind_of(101, 0), data::TargetKind::kNumbers);
 }
 
 // Ten thousand rows of it would take gigabytes.
 TEST_F(FindDataTest, OfAWideTableTheFirst64MiBAreLookedAt) {
-  std::string row = "1";
-  for (int cell = 1; cell < 100'000; ++cell) row += ",1";
+  std::string row = "1", other = "2";
+  for (int cell = 1; cell < 100'000; ++cell) row += ",1", other += ",2";
   std::string text;
-  for (int i = 0; i < 40; ++i) text += row + '\n';
+  for (int i = 0; i < 20; ++i) text += row + '\n' + other + '\n';
   folder_.write_text("t.csv", text + "word" + row.substr(1) + '\n');
-  EXPECT_THAT(std::get<data::CsvOptions>(find({"t.csv"}).options.train).features, IsEmpty());
-  folder_.write_text("t.csv", row + "\nword" + row.substr(1) + '\n');
-  EXPECT_THAT(std::get<data::CsvOptions>(find({"t.csv"}).options.train).features, testing::SizeIs(99'998));
+  EXPECT_EQ(std::get<data::CsvOptions>(find({"t.csv"}).options.train).words, data::WordCells::kRefuse);
+  folder_.write_text("t.csv", row + "\nword" + other.substr(1) + '\n');
+  EXPECT_EQ(std::get<data::CsvOptions>(find({"t.csv"}).options.train).words, data::WordCells::kOneHot);
 }
 
 TEST_F(FindDataTest, TheLastTenthOfATextIsForEvaluation) {
