@@ -59,6 +59,11 @@ FieldProblems problems_of(const LlamaOptions& options) {
     checks.check(options.heads % *options.kv_heads == 0, "kv_heads", "a divisor of heads",
                  static_cast<double>(*options.kv_heads), {"heads"});
   }
+  if (options.rope_scaling && options.rope_scaling->kind == ops::RotaryScalingKind::kLlama3) {
+    const double low = options.rope_scaling->low_freq_factor, high = options.rope_scaling->high_freq_factor;
+    checks.check(high > low, "rope_scaling.high_freq_factor", "> low_freq_factor", high,
+                 {"rope_scaling.low_freq_factor"});
+  }
   return checks.problems();
 }
 
@@ -66,8 +71,8 @@ std::unique_ptr<LanguageModel> make_model(const LlamaOptions& options, const Mod
   require_none(problems_of(options), "model.llama");
   require_label_a_position(input, "model.llama");
   const std::int64_t vocabulary = vocabulary_for(input, options.context, options.vocabulary, "model.llama");
-  const auto rotary =
-      std::make_shared<nn::RotaryPositions>(options.context, options.width / options.heads, options.rope_theta);
+  const auto rotary = std::make_shared<nn::RotaryPositions>(options.context, options.width / options.heads,
+                                                            options.rope_theta, options.rope_scaling);
   DecoderParts parts{.vocabulary = vocabulary,
                      .width = options.width,
                      .context = options.context,

@@ -9,6 +9,7 @@
 #include "model_zoo/model_input.h"
 #include "runtime/base/field_checks.h"
 #include "runtime/base/option_fields.h"
+#include "runtime/ops/rotary.h"
 
 namespace lockstep::model_zoo {
 
@@ -24,8 +25,10 @@ struct LlamaOptions {
   std::int64_t context = 4096;                  ///< the longest text
   std::optional<std::int64_t> vocabulary = {};  ///< default: the data's; a larger one leaves tokens unused
   double rope_theta = 10000;                    ///< base of the rotary positions' wavelengths
-  bool attention_bias = false;                  ///< of all four projections
-  bool tied_head = false;                       ///< the head's weight is the embedding's
+  /// Stretches them for texts longer than those of a first training; none: as rope_theta says.
+  std::optional<ops::RotaryScaling> rope_scaling = {};
+  bool attention_bias = false;  ///< of all four projections
+  bool tied_head = false;       ///< the head's weight is the embedding's
   double norm_epsilon = 1e-5;
   double initial_deviation = 0.02;      ///< of all weights
   bool checkpoint_activations = false;  ///< of blocks: nn::checkpoint()
@@ -37,7 +40,7 @@ struct LlamaOptions {
         option("kv_heads", &LlamaOptions::kv_heads, kAtLeastOne), option("width", &LlamaOptions::width, kAtLeastOne),
         option("hidden", &LlamaOptions::hidden, kAtLeastOne), option("context", &LlamaOptions::context, kAtLeastOne),
         option("vocabulary", &LlamaOptions::vocabulary, kAtLeastOne),
-        option("rope_theta", &LlamaOptions::rope_theta, kPositive),
+        option("rope_theta", &LlamaOptions::rope_theta, kPositive), option("rope_scaling", &LlamaOptions::rope_scaling),
         option("attention_bias", &LlamaOptions::attention_bias), option("tied_head", &LlamaOptions::tied_head),
         option("norm_epsilon", &LlamaOptions::norm_epsilon, kPositive),
         option("initial_deviation", &LlamaOptions::initial_deviation, kNotNegative),
@@ -54,3 +57,14 @@ FieldProblems problems_of(const LlamaOptions& options);
 std::unique_ptr<LanguageModel> make_model(const LlamaOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo
+
+namespace lockstep {
+
+/// The scalings that a job can name.
+template <>
+struct EnumNames<ops::RotaryScalingKind> {
+  static constexpr std::array kNames{std::pair{ops::RotaryScalingKind::kLlama3, std::string_view("ROPE_LLAMA3")},
+                                     std::pair{ops::RotaryScalingKind::kLinear, std::string_view("ROPE_LINEAR")}};
+};
+
+}  // namespace lockstep

@@ -8,10 +8,9 @@
 
 namespace lockstep::nn {
 
-RotaryPositions::RotaryPositions(std::int64_t context, std::int64_t channels, double theta)
-    : context_(context), channels_(channels), theta_(theta) {
-  static_cast<void>(ops::rotary_table(0, channels, theta));  // refuses what has no meaning
-}
+RotaryPositions::RotaryPositions(std::int64_t context, std::int64_t channels, double theta,
+                                 const std::optional<ops::RotaryScaling>& scaling)
+    : context_(context), frequencies_(ops::rotary_frequencies(channels, theta, scaling)) {}
 
 Tensor RotaryPositions::apply(const Tensor& x, std::int64_t first) {
   const std::int64_t length = x.size(-2);
@@ -28,7 +27,7 @@ ops::RotaryTable RotaryPositions::table_for(const Tensor& x) {
   const std::scoped_lock lock(mutex_);
   const DType dtype = ops::wide_of(x.dtype());
   if (!table_.cos.defined() || table_.cos.device() != x.device() || table_.cos.dtype() != dtype) {
-    const ops::RotaryTable made = ops::rotary_table(context_, channels_, theta_, dtype);
+    const ops::RotaryTable made = ops::rotary_table(context_, frequencies_, dtype);
     table_ = {made.cos.to(x.device()), made.sin.to(x.device())};
   }
   return table_;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 #include "runtime/ops/rotary.h"
 
@@ -12,8 +14,9 @@ namespace lockstep::nn {
 /// model.
 class RotaryPositions {
  public:
-  /// `channels`: of a head, even. Throws UsageError as ops::rotary_table().
-  RotaryPositions(std::int64_t context, std::int64_t channels, double theta);
+  /// `channels`: of a head, even. Throws UsageError as ops::rotary_frequencies().
+  RotaryPositions(std::int64_t context, std::int64_t channels, double theta,
+                  const std::optional<ops::RotaryScaling>& scaling = {});
   /// x [..., T, channels] of positions first, ..., first + T - 1: ops::rotary. Throws ShapeError beyond the context.
   Tensor apply(const Tensor& x, std::int64_t first);
 
@@ -22,8 +25,7 @@ class RotaryPositions {
   ops::RotaryTable table_for(const Tensor& x);
 
   std::int64_t context_;
-  std::int64_t channels_;
-  double theta_;
+  std::vector<double> frequencies_;
   std::mutex mutex_;        ///< of the table: several threads may run a model
   ops::RotaryTable table_;  ///< as the last x asked for; undefined before the first, so that an outline has none
 };

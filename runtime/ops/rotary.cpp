@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "amp/autocast/autocast.h"
@@ -43,9 +44,23 @@ Tensor turn(const Tensor& input, const RotaryTable& table, double direction) {
   return y;
 }
 
+/// As transformers' _compute_linear_scaling_rope_parameters and _compute_llama3_parameters.
+double scaled(double frequency, const RotaryScaling& scaling) {
+  const double slow = frequency / scaling.factor;
+  if (scaling.kind == RotaryScalingKind::kLinear) return slow;
+  // How often the wave goes into the first training's texts.
+  const double times = static_cast<double>(scaling.original_context) * frequency / (2 * std::numbers::pi);
+  const double low = scaling.low_freq_factor, high = scaling.high_freq_factor;
+  if (times > high) return frequency;
+  if (times < low) return slow;
+  const double share = (times - low) / (high - low);
+  return (1 - share) * slow + share * frequency;
+}
+
 }  // namespace
 
-RotaryTable rotary_table(std::int64_t length, std::int64_t channels, double theta, DType dtype) {
+std::vector<double> rotary_frequencies(std::int64_t channels, double theta,
+                                       const std::optional<RotaryScaling>& scaling) {
   if (channels < 2 || channels % 2 != 0 || !(theta > 0)) {
     throw UsageError(
         fmt::format("rotary positions of {} channels with theta {}: expected an even number of channels "
@@ -55,8 +70,13 @@ RotaryTable rotary_table(std::int64_t length, std::int64_t channels, double thet
   const std::int64_t half = channels / 2;
   std::vector<double> frequencies;
   for (std::int64_t i = 0; i < half; ++i) {
-    frequencies.push_back(std::pow(theta, -static_cast<double>(i) / static_cast<double>(half)));
+    const double frequency = std::pow(theta, -static_cast<double>(i) / static_cast<double>(half));
+    frequencies.push_back(scaling ? scaled(frequency, *scaling) : frequency);
   }
+  return frequencies;
+}
+
+RotaryTable rotary_table(std::int64_t length, const std::vector<double>& frequencies, DType dtype) {
   std::vector<double> cos, sin;
   for (std::int64_t t = 0; t < length; ++t) {
     for (const double sign : {-1.0, 1.0}) {
@@ -66,11 +86,15 @@ RotaryTable rotary_table(std::int64_t length, std::int64_t channels, double thet
       }
     }
   }
-  const Shape shape{length, channels};
+  const Shape shape{length, 2 * static_cast<std::int64_t>(frequencies.size())};
   const auto as_dtype = [dtype](const Tensor& exact) {
     return dtype == DType::kFloat64 ? exact : converted(exact, dtype);
   };
   return {as_dtype(Tensor::from(cos, shape)), as_dtype(Tensor::from(sin, shape))};
+}
+
+RotaryTable rotary_table(std::int64_t length, std::int64_t channels, double theta, DType dtype) {
+  return rotary_table(length, rotary_frequencies(channels, theta), dtype);
 }
 
 Tensor rotary(const Tensor& x, const RotaryTable& table) {

@@ -51,5 +51,14 @@ TEST_P(GoldenLanguageModels, LlamaIsHuggingFaces) {
   expect_alike(options, texts(9), golden("language_models")["llama"]["tied_biased_shorter"]);
 }
 
+TEST_P(GoldenLanguageModels, ScaledRotaryPositionsAreHuggingFaces) {
+  const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
+  model_zoo::LlamaOptions options{.layers = 2, .heads = 2, .width = 16, .hidden = 20, .context = 16};
+  options.rope_scaling = {.factor = 8, .low_freq_factor = 0.5, .high_freq_factor = 4, .original_context = 64};
+  expect_alike(options, texts(16), golden("language_models")["llama"]["llama3_scaling"]);
+  options.rope_scaling = {.kind = ops::RotaryScalingKind::kLinear, .factor = 4};
+  expect_alike(options, texts(16), golden("language_models")["llama"]["linear_scaling"]);
+}
+
 }  // namespace
 }  // namespace lockstep::kernels

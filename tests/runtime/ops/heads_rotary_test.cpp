@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "amp/autocast/autocast.h"
 #include "runtime/base/error.h"
@@ -14,6 +15,8 @@ namespace {
 using kernels::testing::values_of;
 using ops::testing::AllTypes;
 using ops::testing::OnName;
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
 
 template <class T>
 class TransformerTest : public ops::testing::OperationTest<T> {};
@@ -76,6 +79,20 @@ TYPED_TEST(TransformerTest, RotaryTurnsEachPairOfHalvesByItsAngle) {
       EXPECT_NEAR(out[4 * t + i + 2], b * std::cos(angle) + a * std::sin(angle), accuracy);
     }
   }
+}
+
+TEST(Transformer, ScalingSlowsTheFrequenciesThatItNames) {
+  EXPECT_THAT(rotary_frequencies(4, 100), ElementsAre(DoubleEq(1), DoubleEq(0.1)));
+  const RotaryScaling linear{.kind = RotaryScalingKind::kLinear, .factor = 4};
+  EXPECT_THAT(rotary_frequencies(4, 100, linear), ElementsAre(DoubleEq(0.25), DoubleEq(0.025)));
+  // Within 64 positions the waves of 1, 0.1 and 0.01 go round 10.2, 1.02 and 0.1 times.
+  const RotaryScaling llama3{.factor = 8, .low_freq_factor = 0.5, .high_freq_factor = 4, .original_context = 64};
+  const std::vector<double> found = rotary_frequencies(6, 1000, llama3);
+  const double share = (6.4 / (2 * std::numbers::pi) - 0.5) / 3.5;
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0], 1);
+  EXPECT_NEAR(found[1], share * 0.1 + (1 - share) * 0.1 / 8, 1e-15);
+  EXPECT_NEAR(found[2], 0.01 / 8, 1e-15);
 }
 
 TEST(Transformer, OperationsStayInTheDtypeThatComesInUnderAutocast) {
