@@ -73,12 +73,12 @@ std::string list_of(const std::vector<std::string>& names) { return fmt::format(
 /// The model's tensors beside PyTorch's.
 class Exchange {
  public:
-  Exchange(const ModelOptions& options, nn::Module& model)
-      : ours_(nn::state_dict(model)), file_(pytorch_file(options, ours_)) {
-    for (const auto& [name, tensor] : ours_) theirs_[name] = pytorch_tensor(options, name);
+  Exchange(const ModelOptions& options, nn::Module& model, PyTorchSource source)
+      : ours_(nn::state_dict(model)), file_(pytorch_file(options, ours_, source)) {
+    for (const auto& [name, tensor] : ours_) theirs_[name] = pytorch_tensor(options, name, source);
   }
 
-  nn::StateDict to_pytorch() const {
+  nn::StateDict to_pytorch(bool copies) const {
     nn::StateDict theirs;
     for (const auto& [name, tensor] : ours_) {
       const Tensor here = ops::cast(tensor.to(kCpu), DType::kFloat32);
@@ -88,6 +88,7 @@ class Exchange {
       if (of.bias.empty()) continue;
       theirs.emplace(of.bias, Tensor::zeros({ours_.at(name).size(0)}, DType::kFloat32));
     }
+    if (!copies) return theirs;
     for (const auto& [copy, of] : file_.copies) theirs[copy] = theirs.at(of);
     return theirs;
   }
@@ -236,12 +237,17 @@ class Exchange {
 
 nn::StateDict to_pytorch(const ModelOptions& options, nn::Module& model) {
   const autograd::NoGrad no_grad;
-  return Exchange(options, model).to_pytorch();
+  return Exchange(options, model, PyTorchSource::kAsDocumented).to_pytorch(true);
+}
+
+nn::StateDict to_transformers(const ModelOptions& options, nn::Module& model) {
+  const autograd::NoGrad no_grad;
+  return Exchange(options, model, PyTorchSource::kTransformers).to_pytorch(false);
 }
 
 nn::StateDict from_pytorch(const ModelOptions& options, nn::Module& model, const nn::StateDict& theirs) {
   const autograd::NoGrad no_grad;
-  return Exchange(options, model).from_pytorch(theirs);
+  return Exchange(options, model, source_of(options, theirs)).from_pytorch(theirs);
 }
 
 }  // namespace lockstep::model_zoo

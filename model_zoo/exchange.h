@@ -14,8 +14,11 @@ namespace lockstep::model_zoo {
 /// All weights and running statistics of `model`, which build() made of `options`: float32 copies on the CPU. With them
 /// what a strict load asks for beyond: a tied head under its own name, zeros for a bias that only PyTorch's has.
 nn::StateDict to_pytorch(const ModelOptions& options, nn::Module& model);
+/// The same as transformers' save_pretrained() has it: a vit under transformers' names, and tied weights once.
+nn::StateDict to_transformers(const ModelOptions& options, nn::Module& model);
 
-/// The reverse: what `theirs` holds of `model`, under the names and in the layouts of nn::state_dict(). Names may lack
+/// The reverse: what `theirs` holds of `model`, under the names and in the layouts of nn::state_dict(). A vit may be
+/// torchvision's or transformers'. Names may lack
 /// the prefix that a file of the model without its head lacks; either of two tied tensors will do. A name that the
 /// model has none of stays as it is, so that nn::load_state_dict() names it; buffers that are no weights
 /// (num_batches_tracked, GPT-2's masks) and zeros for a bias that the model lacks are left out. Throws UsageError where

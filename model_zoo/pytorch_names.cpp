@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string_view>
@@ -130,6 +131,33 @@ PyTorchTensor tensor_of(const VitOptions&, const std::string& module, const std:
   return {.names = {block + in_table(kOfBlock, of.module) + leaf}};
 }
 
+/// The three matrices of a block's attention that are one here, "PREFIX query SUFFIX" and so on.
+PyTorchTensor query_key_value(const std::string& prefix, const std::string& suffix) {
+  PyTorchTensor theirs{.shares = {1, 1, 1}};
+  for (const char* const part : {"query", "key", "value"}) {
+    theirs.names.push_back(fmt::format("{}{}{}", prefix, part, suffix));
+  }
+  return theirs;
+}
+
+/// transformers' ViTForImageClassification
+PyTorchTensor hub_vit_tensor(const std::string& module, const std::string& leaf) {
+  constexpr std::pair<std::string_view, std::string_view> kWhole[] = {
+      {"patches", "vit.embeddings.patch_embeddings.projection"}, {"norm", "vit.layernorm"}};
+  constexpr std::pair<std::string_view, std::string_view> kOfBlock[] = {{"attention_norm", "layernorm_before"},
+                                                                        {"attention.output", "attention.output.dense"},
+                                                                        {"feed_forward_norm", "layernorm_after"},
+                                                                        {"feed_forward.hidden", "intermediate.dense"},
+                                                                        {"feed_forward.output", "output.dense"}};
+  if (module == "class_token") return {.names = {"vit.embeddings.cls_token"}, .leading = 2};
+  if (module == "position_embedding") return {.names = {"vit.embeddings.position_embeddings"}, .leading = 1};
+  const InBlock of = in_block(module);
+  if (of.number < 0) return {.names = {in_table(kWhole, module) + leaf}};
+  const std::string block = fmt::format("vit.encoder.layer.{}.", of.number);
+  if (of.module == "attention.input") return query_key_value(block + "attention.attention.", leaf);
+  return {.names = {block + in_table(kOfBlock, of.module) + leaf}};
+}
+
 /// transformers' BertForMaskedLM and BertForSequenceClassification
 PyTorchTensor tensor_of(const BertOptions&, const std::string& module, const std::string& leaf) {
   constexpr std::pair<std::string_view, std::string_view> kWhole[] = {
@@ -150,12 +178,8 @@ PyTorchTensor tensor_of(const BertOptions&, const std::string& module, const std
   const InBlock of = in_block(module);
   if (of.number < 0) return {.names = {in_table(kWhole, module) + leaf}};
   const std::string block = fmt::format("bert.encoder.layer.{}.", of.number);
-  if (of.module != "attention.input") return {.names = {block + in_table(kOfBlock, of.module) + leaf}};
-  PyTorchTensor theirs{.shares = {1, 1, 1}};
-  for (const char* const part : {"query", "key", "value"}) {
-    theirs.names.push_back(fmt::format("{}attention.self.{}{}", block, part, leaf));
-  }
-  return theirs;
+  if (of.module == "attention.input") return query_key_value(block + "attention.self.", leaf);
+  return {.names = {block + in_table(kOfBlock, of.module) + leaf}};
 }
 
 template <class Options>
@@ -189,14 +213,24 @@ PyTorchFile file_of(const BertOptions&, const nn::StateDict& ours) {
 
 }  // namespace
 
-PyTorchTensor pytorch_tensor(const ModelOptions& options, const std::string& name) {
+PyTorchTensor pytorch_tensor(const ModelOptions& options, const std::string& name, PyTorchSource source) {
   const auto [module, leaf] = split(name);
   const std::string part = leaf == kRunning ? "" : leaf;
+  if (source == PyTorchSource::kTransformers && std::holds_alternative<VitOptions>(options)) {
+    return hub_vit_tensor(module, part);
+  }
   return std::visit([&, &whole = module](const auto& kind) { return tensor_of(kind, whole, part); }, options);
 }
 
-PyTorchFile pytorch_file(const ModelOptions& options, const nn::StateDict& ours) {
+PyTorchFile pytorch_file(const ModelOptions& options, const nn::StateDict& ours, PyTorchSource source) {
+  if (source == PyTorchSource::kTransformers && std::holds_alternative<VitOptions>(options)) return {.prefix = "vit."};
   return std::visit([&ours](const auto& kind) { return file_of(kind, ours); }, options);
+}
+
+PyTorchSource source_of(const ModelOptions& options, const nn::StateDict& theirs) {
+  if (!std::holds_alternative<VitOptions>(options)) return PyTorchSource::kAsDocumented;
+  const auto is_hub = [](const auto& entry) { return entry.first.ends_with("embeddings.cls_token"); };
+  return std::ranges::any_of(theirs, is_hub) ? PyTorchSource::kTransformers : PyTorchSource::kAsDocumented;
 }
 
 }  // namespace lockstep::model_zoo

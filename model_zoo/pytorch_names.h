@@ -23,8 +23,12 @@ struct PyTorchTensor {
   std::string bias = {};                  ///< of a weight whose module has a bias there even where ours has none
 };
 
+/// The implementation whose names are meant, where a model has two: torchvision and transformers have a vit.
+enum class PyTorchSource { kAsDocumented, kTransformers };
+
 /// "layer2.0.bn1.weight" for "stage1_block0.norm0.weight" of a resnet. Of running statistics the module alone.
-PyTorchTensor pytorch_tensor(const ModelOptions& options, const std::string& name);
+PyTorchTensor pytorch_tensor(const ModelOptions& options, const std::string& name,
+                             PyTorchSource source = PyTorchSource::kAsDocumented);
 
 /// The content of a file of PyTorch's weights beside the model's tensors.
 struct PyTorchFile {
@@ -35,6 +39,10 @@ struct PyTorchFile {
 };
 
 /// `ours`: the names of the model's tensors, which tell its head.
-PyTorchFile pytorch_file(const ModelOptions& options, const nn::StateDict& ours);
+PyTorchFile pytorch_file(const ModelOptions& options, const nn::StateDict& ours,
+                         PyTorchSource source = PyTorchSource::kAsDocumented);
+
+/// The implementation that a file with these names comes from.
+PyTorchSource source_of(const ModelOptions& options, const nn::StateDict& theirs);
 
 }  // namespace lockstep::model_zoo
