@@ -156,6 +156,9 @@ HubDifferences differences_of(const HubConfig& config, const ModelOptions& optio
 
 Json fields_of(const ModelOptions& options) {
   Json fields = std::visit([]<Described Options>(const Options& kind) { return option_values(kind); }, options);
+  if (fields.contains("head_width") && fields["head_width"].is_null()) {
+    fields["head_width"] = fields["width"].get<std::int64_t>() / fields["heads"].get<std::int64_t>();
+  }
   if (fields.contains("kv_heads") && fields["kv_heads"].is_null()) fields["kv_heads"] = fields["heads"];
   if (fields.contains("rope_scaling")) drop_unused_rope_fields(fields);
   return fields;

@@ -24,7 +24,7 @@ class HubConfig {
   /// The family of its type; null where none is known.
   const HubFamily* family() const { return family_; }
   /// A setting; null where it is null or absent. Of a known type an absent one has transformers' default; what follows
-  /// from others there has its value: num_key_value_heads. A head_dim that follows from others is null.
+  /// from others there has its value: num_key_value_heads. A head_dim as it follows from others is null.
   const nlohmann::ordered_json& operator[](std::string_view name) const;
 
  private:
@@ -47,7 +47,7 @@ struct HubDifferences {
 /// in nothing. `whole`: all tensors of the model are taken from the file.
 HubDifferences differences_of(const HubConfig& config, const ModelOptions& options, bool whole);
 
-/// The model's options by their names in a job, as settings are compared with them: kv_heads as it follows from others.
+/// The model's options by their names in a job, as settings are compared with them: with those that follow from others.
 nlohmann::ordered_json fields_of(const ModelOptions& options);
 
 /// The field "rope_scaling.factor" of an object of objects; null where there is none.

@@ -30,6 +30,7 @@ std::unique_ptr<nn::TransformerBlock> make_llama_block(const LlamaOptions& optio
   parts.attention = std::make_unique<nn::MultiHeadAttention>(nn::AttentionOptions{.width = options.width,
                                                                                   .heads = options.heads,
                                                                                   .kv_heads = options.kv_heads,
+                                                                                  .channels = options.head_width,
                                                                                   .input_bias = options.attention_bias,
                                                                                   .output_bias = options.attention_bias,
                                                                                   .causal = true,
@@ -50,10 +51,14 @@ nn::Initializer llama_initializer(const nn::Parameter& parameter, const LlamaOpt
 FieldProblems problems_of(const LlamaOptions& options) {
   FieldChecks checks;
   check_fields(options, checks);
-  check_heads(checks, options);
-  if (options.heads >= 1 && options.width >= 1 && options.width % options.heads == 0) {
-    checks.check(options.width / options.heads % 2 == 0, "width", "heads times an even number of channels",
-                 static_cast<double>(options.width), {"heads"});
+  if (options.head_width) {
+    checks.check(*options.head_width % 2 == 0, "head_width", "even", static_cast<double>(*options.head_width));
+  } else {
+    check_heads(checks, options);
+    if (options.heads >= 1 && options.width >= 1 && options.width % options.heads == 0) {
+      checks.check(options.width / options.heads % 2 == 0, "width", "heads times an even number of channels",
+                   static_cast<double>(options.width), {"heads"});
+    }
   }
   if (options.kv_heads && *options.kv_heads >= 1 && options.heads >= 1) {
     checks.check(options.heads % *options.kv_heads == 0, "kv_heads", "a divisor of heads",
@@ -71,8 +76,9 @@ std::unique_ptr<LanguageModel> make_model(const LlamaOptions& options, const Mod
   require_none(problems_of(options), "model.llama");
   require_label_a_position(input, "model.llama");
   const std::int64_t vocabulary = vocabulary_for(input, options.context, options.vocabulary, "model.llama");
-  const auto rotary = std::make_shared<nn::RotaryPositions>(options.context, options.width / options.heads,
-                                                            options.rope_theta, options.rope_scaling);
+  const auto rotary =
+      std::make_shared<nn::RotaryPositions>(options.context, options.head_width.value_or(options.width / options.heads),
+                                            options.rope_theta, options.rope_scaling);
   DecoderParts parts{.vocabulary = vocabulary,
                      .width = options.width,
                      .context = options.context,

@@ -19,7 +19,8 @@ struct LlamaOptions {
   std::int64_t layers = 32;
   std::int64_t heads = 32;                    ///< of the queries
   std::optional<std::int64_t> kv_heads = {};  ///< of keys and values, a divisor of heads; default: heads
-  std::int64_t width = 4096;                  ///< a multiple of heads, and width / heads is even
+  std::int64_t width = 4096;                  ///< a multiple of heads, and width / heads is even, without a head_width
+  std::optional<std::int64_t> head_width = {};  ///< channels of a head, an even number; default: width / heads
   /// Width of a feed-forward layer; default: 8/3 width, rounded up to a multiple of 256.
   std::optional<std::int64_t> hidden = {};
   std::int64_t context = 4096;                  ///< the longest text
@@ -38,6 +39,7 @@ struct LlamaOptions {
     return std::tuple(
         option("layers", &LlamaOptions::layers, kAtLeastOne), option("heads", &LlamaOptions::heads, kAtLeastOne),
         option("kv_heads", &LlamaOptions::kv_heads, kAtLeastOne), option("width", &LlamaOptions::width, kAtLeastOne),
+        option("head_width", &LlamaOptions::head_width, kAtLeastOne),
         option("hidden", &LlamaOptions::hidden, kAtLeastOne), option("context", &LlamaOptions::context, kAtLeastOne),
         option("vocabulary", &LlamaOptions::vocabulary, kAtLeastOne),
         option("rope_theta", &LlamaOptions::rope_theta, kPositive), option("rope_scaling", &LlamaOptions::rope_scaling),

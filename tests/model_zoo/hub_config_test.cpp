@@ -78,8 +78,7 @@ TEST_F(HubConfigs, EverySettingThatChangesNumbersIsCompared) {
       {{{"attention_bias", true}}, "attention_bias is true, the job's attention_bias is false"},
       {{{"mlp_bias", true}},
        "mlp_bias is true, the job's model has false: feed-forward layers with a bias are not built"},
-      {{{"head_dim", 32}},
-       "head_dim is 32: heads of another width than hidden_size / num_attention_heads are not built"},
+      {{{"head_dim", 32}}, "head_dim is 32, the job's head_width is 16"},
       {{{"quantization_config", {{"bits", 4}}}},
        "quantization_config is there: take the weights that are not quantized"},
       {{{"model_type", "qwen2"}}, "model_type is \"qwen2\", the job's model is llama"}};
@@ -158,6 +157,9 @@ TEST_F(HubConfigs, BecomeAModelOfAJob) {
                                 HasSubstr("  rope_scaling {\n    type: ROPE_LLAMA3 "), HasSubstr("    factor: 8.0"),
                                 HasSubstr("original_context: 8192"), HasSubstr("norm_epsilon: 1e-06")));
   EXPECT_THAT(model.notes, ElementsAre(HasSubstr("8192 of the 131072 tokens")));
+  EXPECT_THAT(model.text, Not(HasSubstr("head_width")));
+  llama({{"head_dim", 32}});
+  EXPECT_THAT(read_hub_model(folder_.path()).text, HasSubstr("head_width: 32"));
   config_of({{"model_type", "mistral"}});
   EXPECT_EQ(read_hub_model(folder_.path()).context, 4096);  // the window of its attention
 }
@@ -193,6 +195,7 @@ TEST_F(HubConfigs, OfAModelSayWhatItIs) {
            {LlamaOptions{.layers = 1, .heads = 4, .kv_heads = 2, .width = 8, .context = 8, .tied_head = true}, texts},
            {scaled, texts},
            {linear, texts},
+           {LlamaOptions{.layers = 1, .heads = 3, .width = 8, .head_width = 4, .context = 8}, texts},
            {BertOptions{.layers = 1, .heads = 2, .width = 8, .context = 8, .pad_token = 2}, texts},
            {BertOptions{.layers = 1, .heads = 2, .width = 8, .context = 8}, labelled},
            {VitOptions{.patch = 4, .layers = 1, .heads = 2, .width = 8, .attention_dropout = 0.1}, images}}) {

@@ -55,6 +55,7 @@ TEST(ModelOptions, RefuseWhatTheJobsReaderRefuses) {
                                   "model={ llama { kv_heads: 0 } }",
                                   "model={ llama { width: 24 heads: 8 } }",
                                   "model={ llama { rope_theta: 0 } }",
+                                  "model={ llama { head_width: 3 } }",
                                   "model={ llama { rope_scaling { factor: 0.5 } } }",
                                   "model={ llama { rope_scaling { low_freq_factor: 4 } } }",
                                   "model={ unet3d { levels: 0 } }",
