@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <span>
+#include <utility>
 
 #include "model_zoo/exchange.h"
+#include "model_zoo/wrapper_prefixes.h"
 #include "runtime/base/error.h"
 #include "runtime/base/name_pattern.h"
 #include "runtime/checkpoint/checkpoint.h"
@@ -19,9 +20,13 @@
 #include "runtime/step/weight_file.h"
 #include "runtime/tensor/cpu_allocator.h"
 #include "runtime/train/pretrained_config.h"
+#include "runtime/train/task.h"
 #include "runtime/train/training_state.h"
+#include "runtime/train/weight_misfit.h"
 
 namespace lockstep::train {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -74,65 +79,101 @@ class Choice {
   std::vector<NamePattern> except_;
 };
 
-/// The file of weights in a folder as Hugging Face's hub has it; empty where the folder holds none.
-std::filesystem::path published_file(const std::filesystem::path& folder) {
+/// The file of weights in a folder as transformers' save_pretrained() writes it; empty where the folder holds none.
+fs::path published_file(const fs::path& folder) {
   for (const char* const name : {"model.safetensors.index.json", "model.safetensors", "pytorch_model.bin"}) {
-    if (std::filesystem::is_regular_file(folder / name)) return folder / name;
+    if (fs::is_regular_file(folder / name)) return folder / name;
+  }
+  if (fs::is_regular_file(folder / "config.json")) {
+    throw FieldError("init_from.path",
+                     folder.string() + " holds a config.json, and no weights that can be read beside it",
+                     "They are model.safetensors, model.safetensors.index.json or pytorch_model.bin: in Python, "
+                     "model.save_pretrained(FOLDER) writes them.");
   }
   return {};
 }
 
-nn::StateDict weights_at(const std::filesystem::path& path, const job::Job& job, nn::Module& model) {
-  if (std::filesystem::is_directory(path)) {
-    const std::filesystem::path file = published_file(path);
-    if (!file.empty()) {
-      throw FieldError("init_from.path", path.string() + " is a folder and no checkpoint",
-                       "Name its file: " + file.string() + ".");
-    }
-    return by_own_names(find_checkpoint(path));
-  }
+/// Weights by the model's own names.
+struct Found {
+  nn::StateDict tensors;
+  std::vector<std::string> remarks = {};  ///< what was done to have them so
+};
+
+Found weights_in(const fs::path& file, const job::Job& job, nn::Module& model, bool whole) {
   const model_zoo::ModelOptions options = job::model_options(job.model());
-  require_config_of(path, options);
-  return model_zoo::from_pytorch(options, model, step::read_weights(path));
+  Found found;
+  for (const std::string& said : require_config_of(file, options, whole)) {
+    found.remarks.push_back("  config.json says for training: " + said);
+  }
+  const model_zoo::Unwrapped theirs = model_zoo::without_wrappers(options, model, step::read_weights(file));
+  if (!theirs.removed.empty()) {
+    found.remarks.push_back(
+        fmt::format("  names in the file have a wrapper's \"{}\", which is left out", theirs.removed));
+  }
+  found.tensors = model_zoo::from_pytorch(options, model, theirs.tensors);
+  return found;
 }
 
-/// Loads a state; what does not fit is the job's to leave out.
-void fit(const std::function<void()>& load_state) {
-  try {
-    load_state();
-  } catch (const UsageError& error) {
-    throw FieldError(
-        "init_from.path", error.what(),
-        "Give the job's model the sizes of the file's, or leave out what does not fit, as init_from { path: "
-        "... except: \"^classifier\" } does with a classifier.");
+Found weights_at(const fs::path& path, const job::Job& job, nn::Module& model, bool whole) {
+  if (!fs::is_directory(path)) return weights_in(path, job, model, whole);
+  const fs::path file = published_file(path);
+  if (!file.empty()) return weights_in(file, job, model, whole);
+  return {.tensors = by_own_names(find_checkpoint(path))};
+}
+
+/// What an init_from takes of a model.
+struct Chosen {
+  nn::StateDict into;               ///< the model's tensors
+  nn::StateDict from;               ///< the weights for them
+  std::vector<std::string> kept;    ///< the model's that keep their initial values
+  std::vector<std::string> unused;  ///< of the weights
+};
+
+Chosen chosen_of(const Choice& choice, const nn::StateDict& all, nn::StateDict found) {
+  if (choice.is_all()) return {.into = all, .from = std::move(found), .kept = {}, .unused = {}};
+  Chosen chosen;
+  for (const auto& [name, tensor] : all) {
+    choice.takes(name) ? void(chosen.into.emplace(name, tensor)) : chosen.kept.push_back(name);
   }
+  for (const auto& [name, tensor] : found) {
+    chosen.into.contains(name) ? void(chosen.from.emplace(name, tensor)) : chosen.unused.push_back(name);
+  }
+  return chosen;
+}
+
+void require_fit(const Chosen& chosen, const nn::StateDict& all, const std::string& path) {
+  const WeightMisfit misfit(chosen.into, chosen.from, all);
+  if (misfit.empty()) return;
+  const std::string choice = misfit.choice();
+  throw FieldError("init_from.path",
+                   fmt::format("{} does not fit the job's model, and nothing was loaded:\n{}", path, misfit.table()),
+                   choice.empty()
+                       ? "Give the job's model the sizes of the file's."
+                       : fmt::format("Give the job's model the sizes of the file's, or leave out what does not "
+                                     "fit: init_from {{ path: \"{}\" {} }}",
+                                     path, choice));
 }
 
 std::vector<std::string> load(const job::Job& job, nn::Module& model) {
-  const std::filesystem::path path = job.init_from().path();
-  const nn::StateDict found = weights_at(path, job, model);
-  const nn::StateDict all = nn::state_dict(model);
+  const std::string& path = job.init_from().path();
   const Choice choice(job.init_from());
+  Found found = weights_at(path, job, model, choice.is_all());
+  const nn::StateDict all = nn::state_dict(model);
   choice.require_used(all);
-  if (choice.is_all()) {
-    fit([&] { nn::load_state_dict(model, found); });
-    return {fmt::format("weights from {}: all {} tensors", path.string(), all.size())};
+  const Chosen chosen = chosen_of(choice, all, std::move(found.tensors));
+  if (chosen.into.empty()) {
+    throw FieldError("init_from", "its patterns choose none of the model's tensors",
+                     "They are " + list_of(chosen.kept) + ".");
   }
-  nn::StateDict into;
-  std::vector<std::string> kept, unused;
-  for (const auto& [name, tensor] : all) choice.takes(name) ? void(into.emplace(name, tensor)) : kept.push_back(name);
-  if (into.empty())
-    throw FieldError("init_from", "its patterns choose none of the model's tensors", "They are " + list_of(kept) + ".");
-  nn::StateDict chosen;
-  for (const auto& [name, tensor] : found) {
-    into.contains(name) ? void(chosen.emplace(name, tensor)) : unused.push_back(name);
-  }
-  fit([&] { nn::load_state(into, chosen, true, "what init_from chooses of the model"); });
+  require_fit(chosen, all, path);
+  nn::load_state(chosen.into, chosen.from, true, "what init_from chooses of the model");
   if (model.arena()) model.arena()->refresh_copies();
   std::vector<std::string> remarks{
-      fmt::format("weights from {}: {} of {} tensors", path.string(), into.size(), all.size())};
-  if (!kept.empty()) remarks.push_back("  initial values stay in " + list_of(kept));
-  if (!unused.empty()) remarks.push_back("  not used: " + list_of(unused));
+      choice.is_all() ? fmt::format("weights from {}: all {} tensors", path, all.size())
+                      : fmt::format("weights from {}: {} of {} tensors", path, chosen.into.size(), all.size())};
+  remarks.insert(remarks.end(), found.remarks.begin(), found.remarks.end());
+  if (!chosen.kept.empty()) remarks.push_back("  initial values stay in " + list_of(chosen.kept));
+  if (!chosen.unused.empty()) remarks.push_back("  not used: " + list_of(chosen.unused));
   return remarks;
 }
 
@@ -143,6 +184,18 @@ std::vector<std::string> load_initial_weights(const job::Job& job, nn::Module& m
   // A step has no use for the memory that the file's tensors took.
   CpuAllocator::instance().release_cached();
   return remarks;
+}
+
+std::string choice_that_fits(const job::Job& job, const data::Description& data) {
+  const Task task(job.train(), data);
+  const auto model = model_zoo::outline(job::model_options(job.model()), task.model_input());
+  const Found found = weights_at(job.init_from().path(), job, *model, false);
+  const nn::StateDict all = nn::state_dict(*model);
+  const WeightMisfit misfit(all, found.tensors, all);
+  const std::string choice = misfit.choice();
+  CpuAllocator::instance().release_cached();
+  if (choice.empty() && !misfit.empty()) require_fit({.into = all, .from = found.tensors}, all, job.init_from().path());
+  return choice;
 }
 
 }  // namespace lockstep::train

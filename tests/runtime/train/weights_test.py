@@ -89,7 +89,8 @@ class Weights(RunTest):
     def test_weights_that_do_not_fit_are_refused_with_every_name(self):
         run = self.train("run", "train.steps=1", f"init_from.path={self.first.directory}", "model.convnet.block[0].channels=4",
                          code=2)
-        self.assertIn("misshaped: block0_conv.weight", run.output)
+        self.assertRegex(run.output, r"block0_conv.weight +\[\d+, 3, 3, 1\] +\[4, 3, 3, 1\]")
+        self.assertIn(f'init_from {{ path: "{self.first.directory}" except: "^', run.output)
         missing = self.train("none", f"init_from.path={self.folder}/nowhere.pth", code=2)
         self.assertIn("init_from.path", missing.output)
 
@@ -106,8 +107,8 @@ class Weights(RunTest):
         damaged = self.folder / "damaged.safetensors"
         damaged.write_bytes(b"12345678")
         wide = "model.convnet.block[0].channels=4"
-        for settings, code, reason in (((f"init_from.path={self.first.directory}", wide), 2, "misshaped: block0_conv.weight"),
-                                       ((f"init_from.path={hub}",), 2, f"Name its file: {hub}/model.safetensors"),
+        for settings, code, reason in (((f"init_from.path={self.first.directory}", wide), 2, "block0_conv.weight"),
+                                       ((f"init_from.path={hub}",), 0, ""),
                                        ((f"init_from.path={damaged}",), 4, "damaged.safetensors"),
                                        ((f"init_from.path={self.folder}/weights.safetensors",), 0, "")):
             with self.subTest(settings=settings):
@@ -133,17 +134,41 @@ train { steps: 1 }
                         str(hub / "model.safetensors")], check=True, capture_output=True)
         same = {"model_type": "llama", "num_attention_heads": 2, "num_key_value_heads": 2, "rope_theta": 10000.0,
                 "rms_norm_eps": 1e-5, "rope_scaling": None, "hidden_act": "silu", "head_dim": 8}
-        scaled = {"rope_type": "llama3", "factor": 32.0}
-        for change, reason in (({}, ""), ({"rope_scaling": scaled}, 'rope_scaling is of type "llama3"'),
-                               ({"rope_parameters": scaled}, 'rope_scaling is of type "llama3"'),
+        scaled = {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                  "original_max_position_embeddings": 8192}
+        for change, reason in (({}, ""), ({"rope_scaling": scaled}, "rope_scaling is of type llama3, the job's rope_scaling of type default"),
+                               ({"rope_parameters": scaled}, "rope_scaling is of type llama3"),
                                ({"rope_theta": 500000.0}, "rope_theta is 500000.0, the job's rope_theta is 10000"),
                                ({"num_attention_heads": 4}, "num_attention_heads is 4, the job's heads is 2"),
                                ({"hidden_act": "gelu"}, 'hidden_act is "gelu", the job\'s model has silu')):
             with self.subTest(change=change):
                 (hub / "config.json").write_text(json.dumps(same | change), encoding="utf-8")
-                run = self.train("again", f"init_from.path={hub}/model.safetensors", job=job, resume="never",
+                run = self.train("again", f"init_from.path={hub}", job=job, resume="never",
                                  code=2 if change else 0)
                 self.assertIn(reason, run.output)
+
+
+    def test_prefixes_of_lightning_and_compile_are_left_out(self):
+        content = self.export("weights.safetensors").read_bytes()
+        size = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8:8 + size])
+        for prefix in ("model.", "net._orig_mod.", "module."):
+            with self.subTest(prefix=prefix):
+                wrapped = json.dumps({name if name == "__metadata__" else prefix + name: entry
+                                      for name, entry in header.items()}).encode()
+                wrapped += b" " * (-len(wrapped) % 8)
+                path = self.folder / "wrapped.safetensors"
+                path.write_bytes(len(wrapped).to_bytes(8, "little") + wrapped + content[8 + size:])
+                run = self.train("run", "train.steps=1", f"init_from.path={path}", resume="never")
+                self.assertIn(f'names in the file have a wrapper\'s "{prefix}"', run.output)
+
+    def test_the_pattern_that_a_misfit_names_is_the_one_that_does(self):
+        other = ("data.train={synthetic {samples: 64 shape: [8, 8, 1] classes: 3}}", "data.eval=unset", "train.eval_every=0",
+                 "train.steps=1", f"init_from.path={self.first.directory}")
+        refused = self.train("run", *other, code=2)
+        self.assertRegex(refused.output, r"classifier.weight +\[10, \d+\] +\[3, \d+\]")
+        self.assertIn('except: "^classifier"', refused.output)
+        self.train("run", *other, "init_from.except=['^classifier']")
 
 
 def read_header(path):
