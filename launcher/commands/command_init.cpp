@@ -9,19 +9,23 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/job_plan.h"
+#include "model_zoo/hub_model.h"
 #include "runtime/base/error.h"
 #include "runtime/base/files/whole_file.h"
 #include "runtime/base/program_name.h"
 #include "runtime/init/damage.h"
 #include "runtime/init/find_data.h"
 #include "runtime/init/held_out.h"
+#include "runtime/init/hub_recipe.h"
 #include "runtime/init/job_text.h"
 #include "runtime/init/measure.h"
 #include "runtime/init/recipe.h"
 #include "runtime/job/job.h"
+#include "runtime/train/initial_weights.h"
 
 namespace lockstep::launcher {
 
@@ -83,15 +87,81 @@ struct Planned {
 
 /// Throws UsageError where the job could not train: a model that does not fit the data.
 Planned plan_of_text(const std::string& text, const fs::path& file) {
-  const job::Checked checked = job::check_text(text, file, {}, fs::absolute(file).parent_path());
+  job::Checked checked = job::check_text(text, file, {}, fs::absolute(file).parent_path());
   if (!checked.diagnostics.empty())
     throw UsageError("init wrote a job with a mistake: " + checked.diagnostics[0].str());
   train::Plan plan = plan_of(checked, {}, fs::path("runs") / checked.job.name());
   if (!plan.errors.empty()) {
     throw UsageError("these data cannot be trained on so: " + plan.errors[0].at.message, plan.errors[0].advice);
   }
-  return {checked.job, std::move(plan)};
+  return {std::move(checked.job), std::move(plan)};
 }
+
+/// A folder of a model that transformers wrote, where --model names one.
+std::optional<model_zoo::HubModel> hub_model_of(const std::string& model) {
+  const bool is_path = model.find('/') != std::string::npos;
+  if (model.empty() || (!is_path && !fs::exists(fs::path(model) / "config.json"))) return std::nullopt;
+  if (!fs::is_directory(model)) {
+    throw UsageError("--model " + model + ": there is no such folder",
+                     "It takes a folder with a config.json and its weights, or one of " + init::known_models() + ".");
+  }
+  return model_zoo::read_hub_model(model);
+}
+
+/// The data, fit for the model that they are for.
+init::FoundData data_for(const InitCommand& command, const std::vector<fs::path>& paths,
+                         const std::optional<model_zoo::HubModel>& hub) {
+  init::FindOptions options{.target = command.target, .context = command.context};
+  options.hides_tokens = (hub ? hub->kind : command.model) == "bert";
+  if (!hub) return init::find_data(paths, options);
+  options.tokenizer = command.model;
+  if (hub->context > 0) options.context = std::min(options.context, hub->context);
+  init::FoundData found = init::find_data(paths, options);
+  init::fit_data_to_hub_model(*hub, command.model, found);
+  return found;
+}
+
+/// Writes the text of a job for data, with what it has to leave out of a folder's weights.
+class JobWriter {
+ public:
+  JobWriter(const InitCommand& command, fs::path out, init::FoundData found, std::optional<model_zoo::HubModel> hub)
+      : command_(command), out_(std::move(out)), found_(std::move(found)), hub_(std::move(hub)) {
+    init::hold_out(found_);
+    found_.options.augment.volume.patch = recipe_for({}).patch;
+    data_ = data::describe(found_.options, data::Split::kTrain);
+    data::DataOptions all = found_.options;
+    all.hold_out = {};
+    measured_ = init::measure(all);
+    damaged_ = note_damage(found_, measured_);
+  }
+
+  std::string text(const std::string& choice = {}) const {
+    return init::job_text(
+        found_, data_, measured_, recipe_for(choice),
+        {.name = name_of(out_),
+         .base = base(),
+         .file = shell_word(out_.string()),
+         .epochs = command_.epochs,
+         .damaged = damaged_});
+  }
+  const init::FoundData& found() const { return found_; }
+
+ private:
+  fs::path base() const { return fs::absolute(out_).parent_path(); }
+  init::Recipe recipe_for(const std::string& choice) const {
+    const data::Description data = data::describe(found_.options, data::Split::kTrain);
+    if (hub_) return init::hub_recipe(*hub_, command_.model, found_, data, base(), choice);
+    return init::recipe_for(found_, data, command_.model);
+  }
+
+  const InitCommand& command_;
+  fs::path out_;
+  init::FoundData found_;
+  std::optional<model_zoo::HubModel> hub_;
+  data::Description data_;
+  std::optional<init::Measured> measured_;
+  std::int64_t damaged_ = 0;
+};
 
 ExitCode run(const InitCommand& command) {
   const std::vector<fs::path> paths(command.paths.begin(), command.paths.end());
@@ -101,25 +171,18 @@ ExitCode run(const InitCommand& command) {
     throw UsageError("there is no folder " + folder.string());
   }
 
-  init::FoundData found = init::find_data(
-      paths, {.target = command.target, .context = command.context, .hides_tokens = command.model == "bert"});
-  init::hold_out(found);
-  const init::Recipe recipe =
-      init::recipe_for(found, data::describe(found.options, data::Split::kTrain), command.model);
-  found.options.augment.volume.patch = recipe.patch;
-  const data::Description data = data::describe(found.options, data::Split::kTrain);
+  const std::optional<model_zoo::HubModel> hub = hub_model_of(command.model);
+  const JobWriter writer(command, out, data_for(command, paths, hub), hub);
+  const init::FoundData& found = writer.found();
   const std::string as_word = shell_word(out.string());
-  data::DataOptions all = found.options;
-  all.hold_out = {};
-  const std::optional<init::Measured> measured = init::measure(all);
-  const std::int64_t damaged = note_damage(found, measured);
-  const std::string text = init::job_text(found, data, measured, recipe,
-                                          {.name = name_of(out),
-                                           .base = fs::absolute(out).parent_path(),
-                                           .file = as_word,
-                                           .epochs = command.epochs,
-                                           .damaged = damaged});
-  const Planned planned = plan_of_text(text, out);
+  std::string text = writer.text();
+  Planned planned = plan_of_text(text, out);
+  if (planned.job.has_init_from()) {
+    // The folder's weights say what of the model they fill.
+    const std::string choice = train::choice_that_fits(planned.job, planned.plan.train);
+    if (!choice.empty()) planned = plan_of_text(text = writer.text(choice), out);
+  }
+  const std::string plan = plan_text(to_json(planned.plan, planned.job, 1));
   if (const std::error_code failed = write_whole_file(out, text)) {
     throw StorageError("cannot write " + out.string() + ": " + failed.message());
   }
@@ -140,8 +203,11 @@ void add_init(CLI::App& app, Action& chosen) {
       ->type_name("PATH")
       ->required()
       ->check(not_empty());
-  init.add_option("--model", command->model, init::known_models() + "; default: by the data")
-      ->type_name("NAME")
+  init.add_option("--model", command->model,
+                  init::known_models() +
+                      ", or a folder that transformers' save_pretrained() wrote, whose weights the job starts from; "
+                      "default: by the data")
+      ->type_name("NAME|FOLDER")
       ->check(not_empty());
   init.add_option("--out", command->out,
                   "the job's file, which must not exist yet; default NAME.pbtxt, the data's name")

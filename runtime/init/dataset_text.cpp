@@ -48,9 +48,7 @@ class Writer {
  public:
   explicit Writer(const fs::path& base) : base_(fs::weakly_canonical(base)) {}
 
-  std::string path(const std::string& path) const {
-    return quoted(fs::weakly_canonical(path).lexically_proximate(base_).string());
-  }
+  std::string path(const std::string& path) const { return path_text(path, base_); }
   std::string paths(const std::vector<std::string>& paths) const {
     std::vector<std::string> texts;
     for (const std::string& each : paths) texts.push_back(path(each));
@@ -140,6 +138,10 @@ class Writer {
 };
 
 }  // namespace
+
+std::string path_text(const fs::path& path, const fs::path& base) {
+  return quoted(fs::weakly_canonical(path).lexically_proximate(fs::weakly_canonical(base)).string());
+}
 
 std::string dataset_text(const data::DatasetOptions& options, const fs::path& base) {
   return std::visit(Writer(base), options);

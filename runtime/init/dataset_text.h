@@ -17,4 +17,7 @@ std::string dataset_text(const data::DatasetOptions& options, const std::filesys
 std::string explained_dataset_text(const data::DatasetOptions& options, const std::filesystem::path& base,
                                    const std::vector<Reason>& reasons);
 
+/// A path as a job's text has it: in quotes, relative to `base`.
+std::string path_text(const std::filesystem::path& path, const std::filesystem::path& base);
+
 }  // namespace lockstep::init

@@ -53,14 +53,21 @@ FoundData find_cifar(const Split& files, data::CifarLabels labels) {
   return found;
 }
 
-/// The vocabulary of byte pairs among the files, if there is one.
-TextKind text_kind(const std::vector<FoundFile>& files) {
+/// The vocabulary of byte pairs in a folder of a model's, if there is one.
+TextKind text_kind_of(const fs::path& tokenizer) {
+  const fs::path vocabulary = tokenizer / "vocab.json", merges = tokenizer / "merges.txt";
+  if (tokenizer.empty() || !fs::is_regular_file(vocabulary) || !fs::is_regular_file(merges)) return {};
+  return {.vocab_file = vocabulary.string(), .merges_file = merges.string()};
+}
+
+/// The vocabulary of byte pairs among the files, or that of `tokenizer`, if there is one.
+TextKind text_kind(const std::vector<FoundFile>& files, const fs::path& tokenizer) {
   std::vector<std::string> vocabularies, merges;
   for (const FoundFile& file : files) {
     if (file.format == Format::kVocabulary) vocabularies.push_back(file.path);
     if (file.format == Format::kMerges) merges.push_back(file.path);
   }
-  if (vocabularies.empty() && merges.empty()) return {};
+  if (vocabularies.empty() && merges.empty()) return text_kind_of(tokenizer);
   if (vocabularies.size() == 1 && merges.size() == 1) {
     return {.vocab_file = vocabularies[0], .merges_file = merges[0]};
   }
@@ -138,7 +145,7 @@ FoundData find_data(const std::vector<fs::path>& paths, const FindOptions& optio
     if (has(Format::kTable)) return find_table(split(files, Format::kTable), options.target);
     if (has(Format::kTar)) return find_shards(split(files, Format::kTar));
     if (has(Format::kTokens)) return find_text(split(files, Format::kTokens), {.tokens = true}, options);
-    if (has(Format::kText)) return find_text(split(files, Format::kText), text_kind(files), options);
+    if (has(Format::kText)) return find_text(split(files, Format::kText), text_kind(files, options.tokenizer), options);
     throw UsageError(paths[0].string() + " holds no data that a job can name" + images_of_other_formats(paths[0]),
                      looked_for());
   } catch (const fs::filesystem_error& error) {

@@ -11,9 +11,10 @@ namespace lockstep::init {
 
 /// The user's choices for the data that are looked at.
 struct FindOptions {
-  std::string target = {};     ///< the column of a table to learn; none: the last one
-  std::int64_t context = 128;  ///< tokens of a sample, fewer where a text is short
-  bool hides_tokens = false;   ///< of texts: the targets are tokens that a sample hides
+  std::string target = {};               ///< the column of a table to learn; none: the last one
+  std::int64_t context = 128;            ///< tokens of a sample, fewer where a text is short
+  bool hides_tokens = false;             ///< of texts: the targets are tokens that a sample hides
+  std::filesystem::path tokenizer = {};  ///< a folder whose vocabulary encodes texts that have none beside them
 };
 
 /// Why a job says what it says in a field of its training data.

@@ -77,7 +77,9 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
   for (const std::string& note : found.notes) text += fmt::format("# {}\n", note);
   text += fmt::format("#   lockstep validate {0}\n#   lockstep train {0}\n", options.file);
   text += "# What is left out takes the default that docs/job.md names.\n";
-  text += fmt::format("name: \"{}\"\nseed: 1\n\nmodel {{ {} }}\n\ndata {{\n", options.name, recipe.model);
+  text += fmt::format("name: \"{}\"\nseed: 1\n\nmodel {{ {} }}\n\n", options.name, recipe.model);
+  if (!recipe.init_from.empty()) text += recipe.init_from + "\n\n";
+  text += "data {\n";
   text += fmt::format("  global_batch: {}   # samples a step, over all ranks\n", recipe.batch);
   if (found.reasons.empty()) {
     text += fmt::format("  train {{ {} }}\n", dataset_text(found.options.train, options.base));
@@ -97,7 +99,10 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
     text += "  # no data to evaluate on were found: put some aside, and name them here as eval { ... }\n";
   }
   if (options.damaged > 0) text += skip_text(options.damaged);
-  if (measured) {
+  if (!recipe.normalize.empty()) {
+    text +=
+        fmt::format("  # as the images were that the weights learned from\n  normalize {{ {} }}\n", recipe.normalize);
+  } else if (measured) {
     const std::string on = fmt::format("measured on {} {}samples{}", measured->samples, holds_out ? "" : "training ",
                                        measured->samples < data.samples + held ? ", spread over all" : "");
     if (measured->normalize != data::NormalizeOptions()) {

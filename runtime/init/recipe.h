@@ -16,10 +16,12 @@ struct Recipe {
   std::string augment;  ///< without the patch; empty: none
   /// Extents of the windows that are cut from volumes; none: whole samples.
   std::optional<Shape> patch = {};
-  std::string amp;        ///< empty: fp32
-  std::string optimizer;  ///< without clipping
-  std::string loss;       ///< empty: the data's default
-  std::string metric;     ///< that the best checkpoint has
+  std::string amp;             ///< empty: fp32
+  std::string optimizer;       ///< without clipping
+  std::string loss;            ///< empty: the data's default
+  std::string metric;          ///< that the best checkpoint has
+  std::string normalize = {};  ///< that the weights it starts from were trained with; empty: as is measured
+  std::string init_from = {};  ///< the weights to start from, the whole message with its comments; empty: none
   std::int64_t batch = 0;
   std::int64_t epochs = 0;
   std::int64_t evaluations = 10;  ///< of the run, at least; fewer where it has fewer epochs
