@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/trained_options.h"
@@ -44,14 +46,17 @@ ExitCode run_weights(const ExportCommand& command, const Trained& trained) {
   const train::ExportResult result =
       train::export_weights(trained.checked.job, {.saved = trained.saved, .out = command.out, .half = command.half});
   const std::string dtype(name_of(result.dtype));
-  print(command, trained,
-        {{"tensors", result.tensors},
-         {"bytes", result.bytes},
-         {"dtype", dtype},
-         {"checkpoint", result.checkpoint},
-         {"out", command.out}},
-        result.of_mean, result.checkpoint,
-        fmt::format("{}: {} tensors of {}, {} bytes", command.out, result.tensors, dtype, result.bytes));
+  Json told{{"tensors", result.tensors},
+            {"bytes", result.bytes},
+            {"dtype", dtype},
+            {"checkpoint", result.checkpoint},
+            {"out", command.out}};
+  std::string what = fmt::format("{}: {} tensors of {}, {} bytes", command.out, result.tensors, dtype, result.bytes);
+  if (!result.files.empty()) {
+    told["files"] = result.files;
+    what += fmt::format("; beside them {}", fmt::join(result.files, ", "));
+  }
+  print(command, trained, std::move(told), result.of_mean, result.checkpoint, what);
   return ExitCode::kDone;
 }
 
@@ -86,8 +91,11 @@ void add_export(CLI::App& app, Action& chosen) {
       *app.add_subcommand("export", "write a run as one file, its weights for PyTorch, or its graph as ONNX");
   command->trained.add_to(exporting);
   CLI::Option* const out =
-      exporting.add_option("--out", command->out, "where the weights go: a name that ends in .safetensors")
-          ->type_name("FILE")
+      exporting
+          .add_option("--out", command->out,
+                      "where the weights go: a name that ends in .safetensors, or in / for a folder that "
+                      "transformers' from_pretrained() reads")
+          ->type_name("FILE|FOLDER/")
           ->check(not_empty());
   CLI::Option* const bundle =
       exporting
