@@ -7,6 +7,7 @@ differs.
   load KIND CONFIG WEIGHTS IN ANSWERS FORM  a strict load into KIND of CONFIG; its answers to IN are ANSWERS
   save KIND CONFIG FOLDER IN OUT            random weights of KIND into FOLDER, its answers to IN into OUT
   same LOGITS ANSWERS FORM                  LOGITS are those of ANSWERS
+  pretrained KIND FOLDER IN LOGITS          KIND.from_pretrained(FOLDER) finds all it needs; its answers to IN are LOGITS
   onnx MODEL IN ANSWERS FORM OUT            ONNX's checker, and onnxruntime's answers beside those of lockstep infer
   loss LOGITS LABELS LOSS                   LOSS is the mean cross entropy of LOGITS
 KIND: a function of torchvision.models, or a class of transformers. CONFIG: JSON. IN: .npy of images, channels last, or
@@ -85,7 +86,8 @@ def answers_of(model, samples):
     with torch.no_grad():
         if samples.dtype.kind == "i":
             return model(input_ids=torch.from_numpy(samples.astype("i8"))).logits.numpy()
-        return model(torch.from_numpy(samples).permute(0, 3, 1, 2)).numpy()
+        answers = model(torch.from_numpy(samples).permute(0, 3, 1, 2))
+        return getattr(answers, "logits", answers).numpy()
 
 
 def load(kind, config, weights, samples, answers, form):
@@ -110,6 +112,15 @@ def save(kind, config, folder, samples, out):
     else:
         safetensors.torch.save_file(model.state_dict(), f"{folder}/model.safetensors")
     numpy.save(out, answers_of(model, numpy.load(samples)))
+
+
+def pretrained(kind, folder, samples, logits):
+    import transformers
+
+    model, told = getattr(transformers, kind).from_pretrained(folder, output_loading_info=True)
+    if any(told.values()):
+        sys.exit(f"from_pretrained says {told}")
+    compare(answers_of(model, numpy.load(samples)), numpy.load(logits), "logits")
 
 
 def same(logits, answers, form):
@@ -152,7 +163,7 @@ def has(*modules):
             sys.exit(str(error))
 
 
-COMMANDS = {"has": has, "arrays": arrays, "load": load, "save": save, "same": same, "onnx": onnx, "loss": loss}
+COMMANDS = {"has": has, "arrays": arrays, "load": load, "save": save, "same": same, "pretrained": pretrained, "onnx": onnx, "loss": loss}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])
