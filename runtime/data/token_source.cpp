@@ -10,8 +10,8 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/files/stored_file.h"
-#include "runtime/data/formats/byte_pairs.h"
-#include "runtime/data/formats/pre_tokens.h"
+#include "runtime/data/formats/characters.h"
+#include "runtime/data/tokenizer_files.h"
 
 namespace lockstep::data {
 
@@ -21,15 +21,17 @@ static_assert(std::endian::native == std::endian::little, "files hold little-end
 
 constexpr std::int64_t kByteValues = 256;
 constexpr std::int64_t kGpt2Tokens = 50257;
+constexpr std::int64_t kLlama3Tokens = 128256;
 
 /// Encoded text lies in memory.
 constexpr std::uint64_t kMostTextBytes = std::uint64_t{1} << 31;
 
 /// llm.c's header.
 constexpr std::size_t kLlmCHeaderBytes = 256 * sizeof(std::int32_t);
-constexpr std::int32_t kLlmCMagic = 20240520;
+constexpr std::int32_t kLlmCMagic = 20240520;  // of GPT-2's tokens, 2 bytes each
 constexpr std::int32_t kVersion = 1;
-constexpr std::int32_t kMagicOfFourBytes = 20240801;
+constexpr std::int32_t kMagicOfFourBytes = 20240801;  // of Llama 3's
+constexpr std::int32_t kVersionOfFourBytes = 7;
 
 /// Tokens of type T on disk.
 template <class T>
@@ -114,66 +116,91 @@ bool looks_like_four_bytes(const StoredFile& file) {
   return highest_of_high <= kHighestHalf && highest_of_low > kHighestHalf;
 }
 
+bool names_tokenizer(const TokensOptions& options) {
+  return !options.vocab_file.empty() || !options.tokenizer_file.empty();
+}
+
 TokenFormat format_of(const TokensOptions& options, const StoredFile& file) {
   if (options.format != TokenFormat::kByName) return options.format;
-  if (!file.path().ends_with(".bin")) return options.vocab_file.empty() ? TokenFormat::kBytes : TokenFormat::kBpe;
+  if (!file.path().ends_with(".bin")) return names_tokenizer(options) ? TokenFormat::kBpe : TokenFormat::kBytes;
   const std::optional<LlmCHeader> header = read_header(file);
-  if (header && header->magic == kMagicOfFourBytes) {
-    throw StorageError(file.path() + ": holds llm.c's tokens of 4 bytes, which are not read");
-  }
-  if (header && header->magic == kLlmCMagic) return TokenFormat::kLlmC;
+  if (header && (header->magic == kLlmCMagic || header->magic == kMagicOfFourBytes)) return TokenFormat::kLlmC;
   if (looks_like_four_bytes(file)) {
-    throw StorageError(file.path() + ": holds numbers of 4 bytes, as it looks, and tokens of 2 bytes are read",
-                       "Write tokens below 65,536 as uint16; format: UINT16 takes the file as it is.");
+    throw StorageError(file.path() + ": holds numbers of 4 bytes, as it looks, and *.bin are read as those of 2",
+                       "Say which they are: format: UINT32, or format: UINT16.");
   }
   return TokenFormat::kUint16;
 }
 
-std::unique_ptr<TokenSource> open_uint16(StoredFile file) {
-  if (file.size() % sizeof(std::uint16_t) != 0) {
-    throw StorageError(fmt::format("{}: expected tokens of 2 bytes, found {} bytes", file.path(), file.size()),
-                       "Check that the file is whole; `format` of the tokens names another format.");
+/// Numbers of type T without a header.
+template <class T>
+std::unique_ptr<TokenSource> open_numbers(StoredFile file) {
+  if (file.size() % sizeof(T) != 0) {
+    throw StorageError(
+        fmt::format("{}: expected tokens of {} bytes, found {} bytes", file.path(), sizeof(T), file.size()),
+        "Check that the file is whole; `format` of the tokens names another format.");
   }
-  const auto count = static_cast<std::int64_t>(file.size() / sizeof(std::uint16_t));
-  return std::make_unique<StoredTokens<std::uint16_t>>(std::move(file), 0, count);
+  const auto count = static_cast<std::int64_t>(file.size() / sizeof(T));
+  return std::make_unique<StoredTokens<T>>(std::move(file), 0, count);
 }
 
-std::unique_ptr<TokenSource> open_llm_c(StoredFile file) {
-  const auto refuse = [&file](const std::string& why) { throw StorageError(file.path() + ": " + why); };
-  const std::optional<LlmCHeader> header = read_header(file);
-  if (!header) refuse(fmt::format("expected a header of {} bytes, found {} bytes", kLlmCHeaderBytes, file.size()));
-  if (header->magic != kLlmCMagic) {
-    refuse(fmt::format("expected llm.c's magic number {} at byte 0, found {}", kLlmCMagic, header->magic));
-  }
-  if (header->version != kVersion) {
-    refuse(fmt::format("expected version {} of the format at byte 4, found {}", kVersion, header->version));
+/// Numbers of type T behind llm.c's header.
+template <class T>
+std::unique_ptr<TokenSource> open_behind(const LlmCHeader& header, std::int32_t version, StoredFile file) {
+  if (header.version != version) {
+    throw StorageError(
+        fmt::format("{}: expected version {} of the format at byte 4, found {}", file.path(), version, header.version));
   }
   const std::uint64_t bytes = file.size() - kLlmCHeaderBytes;
-  if (header->count < 0 || bytes != static_cast<std::uint64_t>(header->count) * sizeof(std::uint16_t)) {
-    refuse(
-        fmt::format("the header at byte 8 counts {} tokens of 2 bytes, but {} bytes follow it", header->count, bytes));
+  if (header.count < 0 || bytes != static_cast<std::uint64_t>(header.count) * sizeof(T)) {
+    throw StorageError(fmt::format("{}: the header at byte 8 counts {} tokens of {} bytes, but {} bytes follow it",
+                                   file.path(), header.count, sizeof(T), bytes));
   }
-  return std::make_unique<StoredTokens<std::uint16_t>>(std::move(file), kLlmCHeaderBytes, header->count);
+  return std::make_unique<StoredTokens<T>>(std::move(file), kLlmCHeaderBytes, header.count);
 }
 
-std::unique_ptr<TokenSource> encode(const StoredFile& file, const BytePairs& pairs) {
+/// `vocabulary` becomes what the header says of it.
+std::unique_ptr<TokenSource> open_llm_c(StoredFile file, std::int64_t& vocabulary) {
+  const std::optional<LlmCHeader> header = read_header(file);
+  if (!header) {
+    throw StorageError(
+        fmt::format("{}: expected a header of {} bytes, found {} bytes", file.path(), kLlmCHeaderBytes, file.size()));
+  }
+  if (header->magic == kMagicOfFourBytes) {
+    vocabulary = kLlama3Tokens;
+    return open_behind<std::uint32_t>(*header, kVersionOfFourBytes, std::move(file));
+  }
+  if (header->magic != kLlmCMagic) {
+    throw StorageError(fmt::format("{}: expected llm.c's magic number {} or {} at byte 0, found {}", file.path(),
+                                   kLlmCMagic, kMagicOfFourBytes, header->magic));
+  }
+  vocabulary = kGpt2Tokens;
+  return open_behind<std::uint16_t>(*header, kVersion, std::move(file));
+}
+
+std::unique_ptr<TokenSource> encode(const StoredFile& file, const AnyTokenizer& tokenizer) {
   const std::string text = file.read_text(kMostTextBytes);
   if (const std::optional<std::size_t> wrong = find_invalid_utf8(text)) {
     throw StorageError(fmt::format("{}: byte {} is not UTF-8 text", file.path(), *wrong),
                        "Convert the file, for example with iconv, or take format: BYTES.");
   }
-  return std::make_unique<EncodedTokens>(pairs.encode(text));
+  return std::make_unique<EncodedTokens>(tokenizer.encode(text));
 }
 
 }  // namespace
 
 TokenSources open_tokens(const TokensOptions& options) {
   TokenSources sources;
-  std::optional<BytePairs> pairs;
+  std::unique_ptr<AnyTokenizer> tokenizer;  // of its files, which are read where they are needed
+  const auto vocabulary_of_tokenizer = [&] {
+    if (!tokenizer) tokenizer = make_tokenizer(read_tokenizer_files(options));
+    return tokenizer->vocabulary();
+  };
   for (const std::string& path : options.files) {
     StoredFile file(path);
+    const TokenFormat format = format_of(options, file);
     std::int64_t vocabulary = kGpt2Tokens;
-    switch (format_of(options, file)) {
+    switch (format) {
       case TokenFormat::kByName:
       case TokenFormat::kBytes: {
         const auto count = static_cast<std::int64_t>(file.size());
@@ -182,16 +209,23 @@ TokenSources open_tokens(const TokensOptions& options) {
         break;
       }
       case TokenFormat::kBpe:
-        if (!pairs) pairs.emplace(options.vocab_file, options.merges_file);
-        sources.files.push_back(encode(file, *pairs));
-        vocabulary = pairs->vocabulary();
+        vocabulary = vocabulary_of_tokenizer();
+        sources.files.push_back(encode(file, *tokenizer));
         break;
       case TokenFormat::kUint16:
-        sources.files.push_back(open_uint16(std::move(file)));
+        sources.files.push_back(open_numbers<std::uint16_t>(std::move(file)));
+        break;
+      case TokenFormat::kUint32:
+        sources.files.push_back(open_numbers<std::uint32_t>(std::move(file)));
+        vocabulary = 0;
         break;
       case TokenFormat::kLlmC:
-        sources.files.push_back(open_llm_c(std::move(file)));
+        sources.files.push_back(open_llm_c(std::move(file), vocabulary));
         break;
+    }
+    // Of numbers the job's word goes first, and the tokenizer may be large.
+    if (holds_numbers(format) && !options.tokenizer_file.empty() && options.vocabulary == 0) {
+      vocabulary = vocabulary_of_tokenizer();
     }
     sources.vocabulary = std::max(sources.vocabulary, vocabulary);
   }

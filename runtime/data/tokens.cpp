@@ -83,6 +83,12 @@ DatasetPtr TokensKind::open(const Options& options) {
 
 void TokensKind::become_eval(Options& eval, const Options* train) {
   if (train == nullptr) return;
+  // A text without a tokenizer of its own would be bytes, which are other tokens than those that are trained on.
+  if (eval.format == TokenFormat::kByName && eval.vocab_file.empty() && eval.tokenizer_file.empty()) {
+    eval.vocab_file = train->vocab_file;
+    eval.merges_file = train->merges_file;
+    eval.tokenizer_file = train->tokenizer_file;
+  }
   // Texts hide tokens as those do that are trained on.
   if (eval.masked && !train->masked) {
     throw FieldError("data.eval.tokens.masked", "the targets of data.train.tokens are the tokens after each");

@@ -41,9 +41,20 @@ FieldProblems problems_of(const TokensOptions& options) {
   const bool has_pairs = !options.vocab_file.empty();
   if (has_pairs && options.merges_file.empty()) checks.error("merges_file", "is required beside vocab_file");
   if (!has_pairs && !options.merges_file.empty()) checks.error("vocab_file", "is required beside merges_file");
-  if (!has_pairs && options.format == TokenFormat::kBpe) checks.error("vocab_file", "is required for BPE");
-  if (has_pairs && options.format == TokenFormat::kBytes) {
-    checks.error("vocab_file", "is for other formats than BYTES", {"format"});
+  const bool has_tokenizer = !options.tokenizer_file.empty();
+  if (has_pairs && has_tokenizer) {
+    checks.error("tokenizer_file", "stands in place of vocab_file and merges_file", {"vocab_file"});
+  }
+  if (!has_pairs && !has_tokenizer && options.format == TokenFormat::kBpe) {
+    checks.error("vocab_file", "is required for BPE, or a tokenizer_file");
+  }
+  if (options.format == TokenFormat::kBytes) {
+    const std::string why = "is for other formats than BYTES";
+    if (has_pairs) checks.error("vocab_file", why, {"format"});
+    if (has_tokenizer) checks.error("tokenizer_file", why, {"format"});
+  }
+  if (options.format == TokenFormat::kUint32 && options.vocabulary == 0 && !has_tokenizer) {
+    checks.error("vocabulary", "is required for UINT32 without a tokenizer_file: how many tokens there are");
   }
   if (options.masked) check_targets(*options.masked, options.context, "masked.", checks);
   return checks.problems();

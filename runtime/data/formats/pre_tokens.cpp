@@ -1,94 +1,129 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/formats/pre_tokens.h"
 
-#include <utf8proc.h>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "runtime/data/formats/characters.h"
 
 namespace lockstep::data {
 
 namespace {
 
-enum class Kind { kLetter, kNumber, kSpace, kOther };
+using namespace std::string_view_literals;
 
-struct Character {
-  Kind kind;
-  std::size_t bytes;
-};
+using Kind = CharacterKind;
 
-/// The property White_Space of control characters, which have no category of their own.
-bool is_control_space(utf8proc_int32_t code) { return (code >= 0x09 && code <= 0x0d) || code == 0x85; }
+/// A regular expression of a tokenizer's file, in the pieces that its code below follows.
+constexpr std::array kPatterns{
+    std::pair{CutPattern::kGpt2, R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"sv},
+    std::pair{CutPattern::kLlama3, R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
+                                   R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"sv},
+    std::pair{CutPattern::kQwen2, R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
+                                  R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"sv}};
 
-Kind kind_of(utf8proc_int32_t code) {
-  switch (utf8proc_category(code)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-      return Kind::kLetter;
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
-      return Kind::kNumber;
-    case UTF8PROC_CATEGORY_ZS:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
-      return Kind::kSpace;
-    default:
-      return is_control_space(code) ? Kind::kSpace : Kind::kOther;
-  }
-}
+constexpr std::array kContractions{"s"sv, "t"sv, "re"sv, "ve"sv, "m"sv, "ll"sv, "d"sv};
 
-/// The length in bytes of the character at `at`, or a negative number where none begins there.
-utf8proc_ssize_t decode(std::string_view text, std::size_t at, utf8proc_int32_t& code) {
-  return utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at),
-                          static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-}
+bool ends_line(char c) { return c == '\r' || c == '\n'; }
 
-Character character_at(std::string_view text, std::size_t at) {
-  utf8proc_int32_t code = 0;
-  const utf8proc_ssize_t bytes = decode(text, at, code);
-  if (bytes <= 0) return {Kind::kOther, 1};
-  return {kind_of(code), static_cast<std::size_t>(bytes)};
-}
+Kind kind_at(std::string_view text, std::size_t at) { return character_kind(character_at(text, at).code); }
 
-/// The end of the characters of one kind that begin at `at`.
-std::size_t end_of_run(std::string_view text, std::size_t at, Kind kind, std::size_t* last = nullptr) {
-  while (at < text.size()) {
+/// The end of at most `most` characters of one kind that begin at `at`. `last` becomes where the last one begins.
+std::size_t end_of_run(std::string_view text, std::size_t at, Kind kind,
+                       std::size_t most = std::numeric_limits<std::size_t>::max(), std::size_t* last = nullptr) {
+  for (std::size_t count = 0; at < text.size() && count < most; ++count) {
     const Character next = character_at(text, at);
-    if (next.kind != kind) break;
+    if (character_kind(next.code) != kind) break;
     if (last != nullptr) *last = at;
-    at += next.bytes;
+    at += next.text.size();
   }
   return at;
 }
 
-}  // namespace
-
-std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
-  utf8proc_int32_t code = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const utf8proc_ssize_t bytes = decode(text, at, code);
-    if (bytes <= 0) return at;
-    at += static_cast<std::size_t>(bytes);
-  }
-  return std::nullopt;
+std::size_t end_of_lines(std::string_view text, std::size_t at) {
+  while (at < text.size() && ends_line(text[at])) ++at;
+  return at;
 }
 
-std::size_t end_of_piece(std::string_view text, std::size_t at) {
+/// The end of \s+(?!\S)|\s+: spaces before a word leave it the last one of them.
+std::size_t end_of_spaces(std::string_view text, std::size_t at) {
+  std::size_t last = at;
+  const std::size_t end = end_of_run(text, at, Kind::kSpace, std::numeric_limits<std::size_t>::max(), &last);
+  return end < text.size() && last > at ? last : end;
+}
+
+std::size_t end_of_gpt2_piece(std::string_view text, std::size_t at) {
   const std::string_view rest = text.substr(at);
-  for (const std::string_view contraction : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}) {
-    if (rest.starts_with(contraction)) return at + contraction.size();
+  for (const std::string_view contraction : kContractions) {
+    if (rest.starts_with('\'') && rest.substr(1).starts_with(contraction)) return at + 1 + contraction.size();
   }
   // One space belongs to the word behind it.
   const std::size_t word = at + (rest.starts_with(' ') ? 1 : 0);
   if (word < text.size()) {
-    const Kind kind = character_at(text, word).kind;
+    const Kind kind = kind_at(text, word);
     if (kind != Kind::kSpace) return end_of_run(text, word, kind);
   }
-  // Spaces before a word leave it the last one of them.
-  std::size_t last = at;
-  const std::size_t end = end_of_run(text, at, Kind::kSpace, &last);
-  return end < text.size() && last > at ? last : end;
+  return end_of_spaces(text, at);
+}
+
+/// The end of (?i:'s|'t|'re|'ve|'m|'ll|'d) at `at`, which is `at` where nothing of it is there.
+std::size_t end_of_contraction(std::string_view text, std::size_t at) {
+  constexpr std::string_view kLongS = "\u017f";  // without regard to case it is an s
+  const std::string_view rest = text.substr(at);
+  if (!rest.starts_with('\'')) return at;
+  if (rest.substr(1).starts_with(kLongS)) return at + 1 + kLongS.size();
+  for (const std::string_view contraction : kContractions) {
+    bool same = rest.size() > contraction.size();
+    for (std::size_t i = 0; same && i < contraction.size(); ++i) {
+      const char c = rest[i + 1];
+      same = (c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) == contraction[i];
+    }
+    if (same) return at + 1 + contraction.size();
+  }
+  return at;
+}
+
+std::size_t end_of_llama3_piece(std::string_view text, std::size_t at, std::size_t most_digits) {
+  if (const std::size_t end = end_of_contraction(text, at); end > at) return end;
+  const Character first = character_at(text, at);
+  const Kind kind = character_kind(first.code);
+  if (kind == Kind::kLetter) return end_of_run(text, at, kind);
+  if (kind == Kind::kNumber) return end_of_run(text, at, kind, most_digits);
+  // One character of any kind but a line's end belongs to the letters behind it.
+  const std::size_t second = at + first.text.size();
+  if (!ends_line(text[at]) && second < text.size() && kind_at(text, second) == Kind::kLetter) {
+    return end_of_run(text, second, Kind::kLetter);
+  }
+  const std::size_t signs = at + (text[at] == ' ' ? 1 : 0);
+  if (signs < text.size() && kind_at(text, signs) == Kind::kOther) {
+    return end_of_lines(text, end_of_run(text, signs, Kind::kOther));
+  }
+  // Spaces are cut behind the last end of a line among them.
+  const std::string_view spaces = text.substr(at, end_of_run(text, at, Kind::kSpace) - at);
+  if (const std::size_t line = spaces.find_last_of("\r\n"); line != std::string_view::npos) return at + line + 1;
+  return end_of_spaces(text, at);
+}
+
+}  // namespace
+
+std::optional<CutPattern> cut_pattern(std::string_view regular_expression) {
+  for (const auto& [pattern, text] : kPatterns) {
+    if (text == regular_expression) return pattern;
+  }
+  return std::nullopt;
+}
+
+std::size_t end_of_piece(CutPattern pattern, std::string_view text, std::size_t at) {
+  switch (pattern) {
+    case CutPattern::kGpt2:
+      return end_of_gpt2_piece(text, at);
+    case CutPattern::kLlama3:
+      return end_of_llama3_piece(text, at, 3);
+    case CutPattern::kQwen2:
+      return end_of_llama3_piece(text, at, 1);
+  }
+  return text.size();
 }
 
 }  // namespace lockstep::data

@@ -44,5 +44,26 @@ TEST(TextCodec, NumbersStandForWhatAVocabularySays) {
   EXPECT_EQ(codec.decode(1 << 20), "") << "the data may have more tokens";
 }
 
+TEST(TextCodec, OfTheFilesInMemoryIsTheSame) {
+  const auto golden = nlohmann::json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/tokenizers.json"));
+  const TemporaryFolder folder;
+  const TokensOptions options{
+      .files = {"a.bin"},
+      .format = TokenFormat::kUint32,
+      .context = 1,
+      .tokenizer_file = folder.write_text("tokenizer.json", golden["tokenizers"]["llama2"]["file"].dump())};
+  const TokenizerFiles files = read_tokenizer_files(options);
+  const std::vector<std::int64_t> tokens = TextCodec(options).encode("to be 京\n");
+  std::filesystem::remove(options.tokenizer_file);
+  const TextCodec carried(files);
+  EXPECT_EQ(carried.encode("to be 京\n"), tokens);
+  std::string back;
+  for (const std::int64_t token : tokens) back += carried.decode(token);
+  EXPECT_EQ(back, "<s> to be 京\n");
+  EXPECT_THAT(TextCodec(TokenizerFiles()).encode("a"), ElementsAre('a')) << "bytes have no files";
+  EXPECT_THROW(carried.encode("caf\xe9"), UsageError);
+  EXPECT_THROW(TextCodec(TokenizerFiles{{"tokenizer.bin", ""}}), StorageError);
+}
+
 }  // namespace
 }  // namespace lockstep::data

@@ -18,6 +18,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
+Bytes uint32_bytes(const std::vector<int>& tokens) {
+  Bytes bytes;
+  for (const int token : tokens) {
+    for (const int shift : {0, 8, 16, 24}) bytes.push_back(static_cast<std::uint8_t>(token >> shift));
+  }
+  return bytes;
+}
+
 /// Little-endian.
 Bytes uint16_bytes(const std::vector<int>& tokens) {
   Bytes bytes;
@@ -115,6 +123,29 @@ TEST_F(TokensTest, TheHeaderOfLlmCIsToldFromNanoGptsFile) {
   EXPECT_EQ(TokensDataset({.files = {named}, .format = TokenFormat::kLlmC, .context = 3}).size(), 1);
 }
 
+TEST_F(TokensTest, NumbersOfFourBytesReachOver65535) {
+  TokensOptions options{.files = {folder_.write("t.bin", uint32_bytes({151'935, 128'255, 65'536, 7}))},
+                        .format = TokenFormat::kUint32,
+                        .context = 3,
+                        .vocabulary = 151'936};
+  const TokensDataset set(options);
+  EXPECT_EQ(set.size(), 1);
+  EXPECT_EQ(set.vocabulary(), 151'936);
+  EXPECT_EQ(drawn(set, {}), (Drawn{.tokens = {151'935, 128'255, 65'536}, .labels = {128'255, 65'536, 7}}));
+  options.files = {folder_.write("cut.bin", Bytes(6))};
+  EXPECT_THAT(error_of([&] { TokensDataset cut(options); }), HasSubstr("expected tokens of 4 bytes, found 6 bytes"));
+}
+
+TEST_F(TokensTest, TheHeaderOfLlmCSaysThatNumbersAreOfFourBytes) {
+  Bytes bytes = llm_c_bytes({}, 20240801, 7);
+  bytes[8] = 4;  // the count
+  const Bytes numbers = uint32_bytes({128'255, 70'000, 3, 4});
+  bytes.insert(bytes.end(), numbers.begin(), numbers.end());
+  const TokensDataset set({.files = {folder_.write("h.bin", bytes)}, .context = 3});
+  EXPECT_EQ(set.vocabulary(), 128'256);
+  EXPECT_EQ(drawn(set, {}), (Drawn{.tokens = {128'255, 70'000, 3}, .labels = {70'000, 3, 4}}));
+}
+
 TEST_F(TokensTest, AnyOtherFileIsBytes) {
   const TokensDataset set({.files = {folder_.write_text("t.txt", "a\xffz!")}, .context = 3});
   EXPECT_EQ(set.vocabulary(), 256);
@@ -139,6 +170,33 @@ TEST_F(TokensTest, TextGoesThroughAVocabulary) {
                                              .labels = {tokens.begin() + 3, tokens.begin() + 8}}));
   folder_.write_text("t.txt", "caf\xe9, in Latin-1");
   EXPECT_THAT(error_of([&] { TokensDataset broken(options); }), HasSubstr("t.txt: byte 3 is not UTF-8 text"));
+}
+
+TEST_F(TokensTest, TextGoesThroughATokenizerFileWhichNumbersHaveTheirVocabularyFrom) {
+  const json golden = json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/tokenizers.json"));
+  const json& qwen = golden["tokenizers"]["qwen2"];
+  const std::string text = golden["texts"]["scripts"];
+  TokensOptions options{.files = {folder_.write_text("t.txt", text)},
+                        .context = 5,
+                        .tokenizer_file = folder_.write_text("tokenizer.json", qwen["file"].dump())};
+  const std::vector<std::int64_t> tokens = qwen["tokens"]["scripts"];
+  EXPECT_EQ(drawn(TokensDataset(options), {}).tokens, std::vector(tokens.begin(), tokens.begin() + 5));
+  const std::int64_t vocabulary = TokensDataset(options).vocabulary();
+  EXPECT_EQ(vocabulary, qwen["file"]["added_tokens"].back()["id"].get<std::int64_t>() + 1);
+  options.files = {folder_.write("n.bin", uint32_bytes({1, 2, 3, 4, 5, 6}))};
+  options.format = TokenFormat::kUint32;
+  EXPECT_EQ(TokensDataset(options).vocabulary(), vocabulary);
+}
+
+TEST_F(TokensTest, EvaluationTextsGoThroughTheTokenizerOfTraining) {
+  const json golden = json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/tokenizers.json"));
+  const std::string text = folder_.write_text("t.txt", golden["texts"]["scripts"].get<std::string>());
+  const TokensOptions train{
+      .files = {text},
+      .context = 5,
+      .tokenizer_file = folder_.write_text("tokenizer.json", golden["tokenizers"]["gpt2"]["file"].dump())};
+  const DataOptions options{.train = train, .eval = TokensOptions{.files = {text}, .context = 5}};
+  EXPECT_EQ(drawn(*make_dataset(options, Split::kEval), {}), drawn(*make_dataset(options, Split::kTrain), {}));
 }
 
 /// Every other test of order and resume holds for any data set; this one shows it for tokens.
@@ -194,7 +252,8 @@ TEST_F(TokensTest, DamageIsNamed) {
   };
   EXPECT_THAT(file({1, 2, 3}), HasSubstr("x.bin: expected tokens of 2 bytes, found 3 bytes"));
   EXPECT_THAT(file({1, 2}, TokenFormat::kLlmC), HasSubstr("expected a header of 1024 bytes, found 2 bytes"));
-  EXPECT_THAT(file(llm_c_bytes({1, 2}, 5), TokenFormat::kLlmC), HasSubstr("magic number 20240520 at byte 0, found 5"));
+  EXPECT_THAT(file(llm_c_bytes({1, 2}, 5), TokenFormat::kLlmC),
+              HasSubstr("magic number 20240520 or 20240801 at byte 0, found 5"));
   EXPECT_THAT(file(llm_c_bytes({1, 2}, 20240520, 2)), HasSubstr("expected version 1 of the format at byte 4, found 2"));
   Bytes longer = llm_c_bytes({1, 2});
   longer.resize(longer.size() + 2);
@@ -238,6 +297,11 @@ TEST(TokensOptionsTest, WithoutAMeaningAreRefused) {
   EXPECT_EQ(field({.context = 1, .begin = -0.1}), "begin");
   EXPECT_EQ(field({.context = 1, .vocab_file = "v"}), "merges_file");
   EXPECT_EQ(field({.format = TokenFormat::kBpe, .context = 1}), "vocab_file");
+  EXPECT_EQ(field({.format = TokenFormat::kBpe, .context = 1, .tokenizer_file = "t"}), "");
+  EXPECT_EQ(field({.context = 1, .vocab_file = "v", .merges_file = "m", .tokenizer_file = "t"}), "tokenizer_file");
+  EXPECT_EQ(field({.format = TokenFormat::kBytes, .context = 1, .tokenizer_file = "t"}), "tokenizer_file");
+  EXPECT_EQ(field({.format = TokenFormat::kUint32, .context = 1}), "vocabulary");
+  EXPECT_EQ(field({.format = TokenFormat::kUint32, .context = 1, .tokenizer_file = "t"}), "");
   EXPECT_EQ(field({.format = TokenFormat::kBytes, .context = 1, .vocab_file = "v", .merges_file = "m"}), "vocab_file");
   EXPECT_THAT(([] { make_dataset({.train = TokensOptions{.files = {"t"}}}, Split::kTrain); }),
               ThrowsMessage<FieldError>(HasSubstr("data.train.tokens.context: must be >= 1")));

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/data/formats/byte_pairs.h"
+#include "runtime/data/formats/gpt2_files.h"
 #include "tests/fuzz/target.h"
 
 namespace lockstep::fuzz {
@@ -12,7 +12,7 @@ namespace lockstep::fuzz {
 namespace {
 
 /// A token for each byte and two that merges make.
-std::vector<std::string> byte_pairs_seeds() {
+std::vector<std::string> gpt2_files_seeds() {
   std::string vocab = "{";
   int number = 0;
   const auto add = [&](unsigned code) {
@@ -29,21 +29,22 @@ std::vector<std::string> byte_pairs_seeds() {
 }
 
 /// The first line is merges.txt, where '|' ends a line; the rest is vocab.json, and the text.
-void fuzz_byte_pairs(std::string_view bytes) {
+void fuzz_gpt2_files(std::string_view bytes) {
   const std::size_t end = std::min(bytes.find('\n'), bytes.size());
   std::string merges(bytes.substr(0, end));
   std::ranges::replace(merges, '|', '\n');
   const std::string rest(bytes.substr(end));
-  with_file(rest, [&](const std::string& vocab) {
-    with_file(merges, [&](const std::string& path) { data::BytePairs(vocab, path).encode(rest); });
-  });
+  try {
+    data::read_gpt2_files({"vocab.json", rest}, {"merges.txt", merges})->encode(rest);
+  } catch (const StorageError&) {
+  }
 }
 
 }  // namespace
 
-Target byte_pairs_target() {
-  return {.parse = fuzz_byte_pairs,
-          .seeds = byte_pairs_seeds(),
+Target gpt2_files_target() {
+  return {.parse = fuzz_gpt2_files,
+          .seeds = gpt2_files_seeds(),
           .rounds = 10'000,
           // Deeper than a stack.
           .hostile = {"\n{\"a\":" + std::string(1 << 20, '[') + std::string(1 << 20, ']') + "}"}};
