@@ -6,6 +6,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/files/stored_file.h"
 #include "runtime/data/formats/gpt2_files.h"
+#include "runtime/data/formats/piece_tokenizer.h"
 #include "runtime/data/formats/tokenizer_json.h"
 
 namespace lockstep::data {
@@ -28,8 +29,9 @@ std::unique_ptr<AnyTokenizer> make_tokenizer(const TokenizerFiles& files) {
   if (files.empty()) return nullptr;
   if (files.size() == 2) return read_gpt2_files(files[0], files[1]);
   if (files.size() == 1 && files[0].name.ends_with(".json")) return read_tokenizer_json(files[0]);
+  if (files.size() == 1 && files[0].name.ends_with(".model")) return read_piece_tokenizer(files[0]);
   throw StorageError(fmt::format("{}: is no tokenizer by its name", files[0].name),
-                     "Name a tokenizer.json, or vocab.json and merges.txt of GPT-2's kind.");
+                     "Name a tokenizer.json, a SentencePiece *.model, or vocab.json and merges.txt of GPT-2's kind.");
 }
 
 }  // namespace lockstep::data

@@ -66,7 +66,7 @@ struct TokensOptions {
   std::string merges_file = {};  ///< GPT-2's merges.txt, beside vocab_file
   /// The targets are tokens that the sample hides; otherwise the token after each.
   std::optional<MaskedTokensOptions> masked = {};
-  std::string tokenizer_file = {};  ///< Hugging Face's tokenizer.json, in place of these two
+  std::string tokenizer_file = {};  ///< Hugging Face's tokenizer.json or SentencePiece's *.model, in place of both
 
   static constexpr std::string_view kKind = "tokens";  ///< its name in a job
   static constexpr auto fields() {
