@@ -76,6 +76,7 @@ class Writer {
     if (!options.vocab_file.empty()) {
       text += fmt::format(" vocab_file: {} merges_file: {}", path(options.vocab_file), path(options.merges_file));
     }
+    if (!options.tokenizer_file.empty()) text += fmt::format(" tokenizer_file: {}", path(options.tokenizer_file));
     if (options.masked) text += " masked {}";
     return text + " }";
   }

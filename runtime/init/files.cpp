@@ -74,6 +74,7 @@ std::optional<Format> format_of(const fs::path& path, bool named_by_user) {
   const std::string name = lower(path.filename().string());
   if (name.ends_with("vocab.json") || name == "encoder.json") return Format::kVocabulary;
   if (name.ends_with("merges.txt") || name == "vocab.bpe") return Format::kMerges;
+  if (name.ends_with("tokenizer.json") || name.ends_with(".model")) return Format::kTokenizer;
   if (names_tokenizer(path)) return std::nullopt;
   const bool packed = lower(path.extension().string()) == ".gz";
   const std::string ending = lower((packed ? path.stem() : path).extension().string());

@@ -23,7 +23,8 @@ enum class Format {
   kTar,
   kVocabulary,
   kMerges,
-  kByEnding  ///< of a kind of data set with kEndings
+  kTokenizer,  ///< of Hugging Face or SentencePiece
+  kByEnding    ///< of a kind of data set with kEndings
 };
 
 /// The text in small letters.

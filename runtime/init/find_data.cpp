@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "runtime/base/error.h"
 #include "runtime/data/passed_over.h"
@@ -27,7 +28,9 @@ std::string looked_for() {
          "writes "
          "them; " +
          known_endings() +
-         "*.txt texts, but for a readme or license, and with them a vocabulary, vocab.json and merges.txt; *.bin "
+         "*.txt texts, but for a readme or license, and with them a tokenizer, tokenizer.json or *.model, or "
+         "vocab.json "
+         "and merges.txt; *.bin "
          "tokens as "
          "nanoGPT or llm.c write them; IDX images and labels, "
          "also gzipped; CIFAR's binary version. Names with val, test or eval in them are evaluation data.";
@@ -53,19 +56,33 @@ FoundData find_cifar(const Split& files, data::CifarLabels labels) {
   return found;
 }
 
-/// The vocabulary of byte pairs in a folder of a model's, if there is one.
+/// The tokenizer in a folder of a model's, if there is one.
 TextKind text_kind_of(const fs::path& tokenizer) {
+  if (tokenizer.empty()) return {};
+  for (const char* const name : {"tokenizer.json", "tokenizer.model"}) {
+    if (fs::is_regular_file(tokenizer / name)) return {.tokenizer_file = (tokenizer / name).string()};
+  }
   const fs::path vocabulary = tokenizer / "vocab.json", merges = tokenizer / "merges.txt";
-  if (tokenizer.empty() || !fs::is_regular_file(vocabulary) || !fs::is_regular_file(merges)) return {};
+  if (!fs::is_regular_file(vocabulary) || !fs::is_regular_file(merges)) return {};
   return {.vocab_file = vocabulary.string(), .merges_file = merges.string()};
 }
 
-/// The vocabulary of byte pairs among the files, or that of `tokenizer`, if there is one.
+/// The tokenizer among the files, or that of `tokenizer`, if there is one.
 TextKind text_kind(const std::vector<FoundFile>& files, const fs::path& tokenizer) {
-  std::vector<std::string> vocabularies, merges;
+  std::vector<std::string> tokenizers, vocabularies, merges;
   for (const FoundFile& file : files) {
+    if (file.format == Format::kTokenizer) tokenizers.push_back(file.path);
     if (file.format == Format::kVocabulary) vocabularies.push_back(file.path);
     if (file.format == Format::kMerges) merges.push_back(file.path);
+  }
+  // Models are published with several forms of one tokenizer, of which tokenizer.json says the most.
+  const auto is_json = [](const std::string& file) { return file.ends_with(".json"); };
+  if (std::ranges::any_of(tokenizers, is_json)) std::erase_if(tokenizers, std::not_fn(is_json));
+  if (tokenizers.size() == 1) return {.tokenizer_file = tokenizers[0]};
+  if (tokenizers.size() > 1) {
+    throw UsageError(
+        fmt::format("found {} tokenizers beside texts, {} and {}", tokenizers.size(), tokenizers[0], tokenizers[1]),
+        "Name the texts, and the one that is to encode them.");
   }
   if (vocabularies.empty() && merges.empty()) return text_kind_of(tokenizer);
   if (vocabularies.size() == 1 && merges.size() == 1) {
@@ -89,7 +106,8 @@ std::vector<FoundFile> files_in(const fs::path& folder) {
   }
   // A note among files of a format that is not known says something of them: it is not the data.
   const bool texts = std::ranges::all_of(files, [](const FoundFile& file) {
-    return file.format == Format::kText || file.format == Format::kVocabulary || file.format == Format::kMerges;
+    return file.format == Format::kText || file.format == Format::kVocabulary || file.format == Format::kMerges ||
+           file.format == Format::kTokenizer;
   });
   if (texts && !files.empty() && 5 * files.size() < paths.size()) {
     throw UsageError(fmt::format("{} holds {} files that are no data that a job can name, beside {}", folder.string(),

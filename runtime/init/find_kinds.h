@@ -52,9 +52,10 @@ FoundData find_by_ending(const Split& files);
 
 /// How the files of find_text() hold tokens.
 struct TextKind {
-  bool tokens = false;           ///< the files are numbers of 2 bytes
-  std::string vocab_file = {};   ///< of a text that byte pairs encode; empty: a token a byte
-  std::string merges_file = {};  ///< beside it
+  bool tokens = false;              ///< the files are numbers of 2 bytes
+  std::string vocab_file = {};      ///< of a text that byte pairs encode; empty: a token a byte
+  std::string merges_file = {};     ///< beside it
+  std::string tokenizer_file = {};  ///< in place of these two
 };
 
 /// Texts or tokens. Without files to evaluate on, the last tenth of the text serves. The context that is asked for is

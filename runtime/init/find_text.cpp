@@ -10,15 +10,18 @@ namespace {
 
 constexpr std::int64_t kLeastContext = 4;
 /// GPT-2's take 4 to 5 of English.
-constexpr std::int64_t kMostBytesOfPairs = 6;
+constexpr std::int64_t kMostBytesOfTokens = 6;
+
+bool has_tokenizer(const TextKind& kind) { return !kind.vocab_file.empty() || !kind.tokenizer_file.empty(); }
 
 std::int64_t bytes_a_token(const TextKind& kind) {
   if (kind.tokens) return 2;
-  return kind.vocab_file.empty() ? 1 : kMostBytesOfPairs;
+  return has_tokenizer(kind) ? kMostBytesOfTokens : 1;
 }
 
 std::string name_of(const TextKind& kind) {
   if (kind.tokens) return "tokens";
+  if (!kind.tokenizer_file.empty()) return "text, tokens of " + kind.tokenizer_file;
   return kind.vocab_file.empty() ? "text, a token a byte" : "text, tokens of a vocabulary's byte pairs";
 }
 
@@ -37,8 +40,11 @@ FoundData find_text(const Split& files, const TextKind& kind, const FindOptions&
       files.eval.empty() ? total_bytes(files.train) / 10 : std::min(total_bytes(files.train), total_bytes(files.eval));
   while (context > kLeastContext && least / width < 2 * context) context /= 2;
   if (least / width < 2 * context) throw UsageError(files.train[0] + " is too short to learn from");
-  data::TokensOptions options{
-      .files = files.train, .context = context, .vocab_file = kind.vocab_file, .merges_file = kind.merges_file};
+  data::TokensOptions options{.files = files.train,
+                              .context = context,
+                              .vocab_file = kind.vocab_file,
+                              .merges_file = kind.merges_file,
+                              .tokenizer_file = kind.tokenizer_file};
   if (asked.hides_tokens) options.masked.emplace();
   FoundData found{name_of(kind)};
   data::TokensOptions eval = options;

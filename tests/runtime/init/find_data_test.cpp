@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "runtime/init/dataset_text.h"
 #include "tests/runtime/data/image_files.h"
 
 namespace lockstep::init {
@@ -410,7 +411,19 @@ TEST_F(FindDataTest, AVocabularyIsNoTextToLearn) {
     EXPECT_EQ(std::get<data::TokensOptions>(*found.options.eval).vocab_file, at("vocab.json"));
   }
   folder_.write_text("tokenizer.json", "{}");
-  EXPECT_THAT(refusal({"corpus.txt", "tokenizer.json"}), HasSubstr("tokenizer.json is no data"));
+  for (const auto& names : {std::vector<std::string>{""}, {"corpus.txt", "tokenizer.json"}}) {
+    const FoundData found = find(names);
+    const auto options = std::get<data::TokensOptions>(found.options.train);
+    EXPECT_EQ(options.tokenizer_file, at("tokenizer.json")) << "which stands for vocab.json and merges.txt";
+    EXPECT_EQ(options.vocab_file, "");
+    EXPECT_EQ(std::get<data::TokensOptions>(*found.options.eval).tokenizer_file, at("tokenizer.json"));
+    EXPECT_THAT(dataset_text(*found.options.eval, {}), HasSubstr("tokenizer_file: \"" + at("tokenizer.json")));
+  }
+  folder_.write_text("a.model", "");
+  folder_.write_text("b.model", "");
+  EXPECT_EQ(std::get<data::TokensOptions>(find({""}).options.train).tokenizer_file, at("tokenizer.json"));
+  EXPECT_EQ(std::get<data::TokensOptions>(find({"corpus.txt", "a.model"}).options.train).tokenizer_file, at("a.model"));
+  EXPECT_THAT(refusal({"corpus.txt", "a.model", "b.model"}), HasSubstr("found 2 tokenizers beside texts"));
 }
 
 TEST_F(FindDataTest, AReadmeOrANoteAmongOtherFilesIsNoTextToLearn) {
