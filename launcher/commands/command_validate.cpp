@@ -9,6 +9,7 @@
 #include "launcher/commands/run_directory.h"
 #include "launcher/supervisor/launch.h"
 #include "runtime/job/job.h"
+#include "runtime/train/derived_steps.h"
 #include "runtime/train/dry_run.h"
 
 namespace lockstep::launcher {
@@ -40,6 +41,8 @@ Validation validate(const ValidateCommand& command) {
   Validation found{job::check(command.job.job, command.job.overrides), {}};
   if (found.checked.diagnostics.empty()) {
     found.plan = plan_of(found.checked, command.launch, run_directory(command.run_dir, found.checked.job), true);
+    // The plan has said what is wrong with the job's epochs.
+    if (found.plan.errors.empty()) found.checked.job = train::with_steps(found.checked.job, found.plan.steps_per_epoch);
   }
   for (const job::Diagnostic& diagnostic : found.checked.diagnostics) {
     found.plan.errors.push_back({diagnostic, ExitCode::kUsage, {}});

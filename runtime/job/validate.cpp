@@ -74,7 +74,11 @@ void validate_train(const Job& job, Checker& checker) {
   const Train& train = job.train();
   const data::Targets targets = targets_of(job.data().train());
   const bool regression = targets != data::Targets::kClasses;
-  checker.required_positive(train.steps(), "train.steps", "the number of optimizer steps");
+  if (train.length_case() == Train::kEpochs) {
+    checker.positive(train.epochs(), "train.epochs");
+  } else {
+    checker.required_positive(train.steps(), "train.steps", "the number of optimizer steps, or train.epochs");
+  }
   checker.at_least_one(train.accumulate(), "train.accumulate");
   checker.at_least_one(train.log_every(), "train.log_every");
   if (job.data().global_batch() > 0 && checker.trusts({"train.accumulate", "data.global_batch"})) {

@@ -2,6 +2,7 @@
 #include "runtime/train/dry_run.h"
 
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include "comm/group/world.h"
@@ -11,6 +12,7 @@
 #include "runtime/job/data_options.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/stream.h"
+#include "runtime/train/derived_steps.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/network.h"
 #include "runtime/train/rank_status.h"
@@ -29,6 +31,7 @@ DryRun dry_run(const job::Job& given, int ranks, Device device) {
   data::LoaderOptions options = job::loader_options(job);
   options.world_size = ranks;
   data::Loader loader(dataset, options);
+  job = with_steps(std::move(job), loader.steps_per_epoch());
   Network network(job, data::describe(*dataset), device);
   RankStatus status(0);
   JobStep step(job, world, network, status);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/find_lr.h"
 
+#include <utility>
+
 #include "runtime/base/error.h"
 #include "runtime/data/description.h"
+#include "runtime/data/sampler.h"
 #include "runtime/job/job.h"
 #include "runtime/step/replicated.h"
+#include "runtime/train/derived_steps.h"
 #include "runtime/train/initial_weights.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/network.h"
@@ -51,8 +55,10 @@ void take_step(optim::LrRangeTest& test, Network& network, JobStep& step, Traini
 optim::LrRangeTest find_lr(comm::World& world, const job::Job& given, const optim::LrRangeTestOptions& options,
                            Device device) {
   optim::LrRangeTest test(options);
-  const job::Job job = trained_part(given);
+  job::Job job = trained_part(given);
   TrainingData data(job);
+  job = with_steps(std::move(job),
+                   data::steps_per_epoch(data.train()->size(), job.data().global_batch(), job.data().drop_last()));
   comm::Communicator& communicator = *world.communicator();
   require_same_data([&] { return data.digests(); }, communicator);
   Network network(job, data::describe(*data.train()), device);

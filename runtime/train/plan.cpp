@@ -21,6 +21,7 @@
 #include "runtime/job/training_options.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/tensor/gpu_dtypes.h"
+#include "runtime/train/derived_steps.h"
 #include "runtime/train/eval_metrics.h"
 #include "runtime/train/faults.h"
 #include "runtime/train/goals.h"
@@ -62,9 +63,10 @@ class Planner {
       : job_(job), options_(options), locations_(locations) {}
 
   Plan run() {
-    warn_of_steps_and_ranks();
-    attempt("schedule", [&] { schedule_of(job_); });
     look_at_data();
+    attempt("train.epochs", [&] { job_ = with_steps(job_, plan_.steps_per_epoch); });
+    if (job_.train().steps() > 0) look_at_steps();
+    warn_of_ranks();
     look_at_device();
     if (plan_.train.samples > 0) look_at_model();
     return std::move(plan_);
@@ -95,13 +97,18 @@ class Planner {
     plan_.warnings.push_back({{locations_.find(path), path, message}, ExitCode::kDone, {}});
   }
 
-  void warn_of_steps_and_ranks() {
+  /// What follows from the number of steps, which that of the samples may decide.
+  void look_at_steps() {
+    attempt("schedule", [&] { schedule_of(job_); });
     const auto [path, warmup] = warmup_of(job_.schedule());
     const std::int64_t steps = job_.train().steps();
     if (warmup > steps) {
       warn(path, "the warm-up takes " + std::to_string(warmup) + " steps, the run only " + std::to_string(steps) +
                      ": the learning rate is never reached");
     }
+  }
+
+  void warn_of_ranks() {
     if (options_.cores > 0 && options_.ranks_here > options_.cores) {
       Finding& crowded = plan_.warnings.emplace_back();  // not the job's fault, so it has no place there
       crowded.at.message = std::to_string(options_.ranks_here) + " ranks share the " + std::to_string(options_.cores) +
@@ -261,7 +268,7 @@ class Planner {
     plan_.checkpoints.directory = options_.run_dir / "checkpoints";
   }
 
-  const job::Job& job_;
+  job::Job job_;  ///< with its steps once they are known
   const PlanOptions& options_;
   const job::Locations& locations_;
   Plan plan_;

@@ -10,6 +10,7 @@
 #include "runtime/step/compute_environment.h"
 #include "runtime/step/replicated.h"
 #include "runtime/tensor/as_error.h"
+#include "runtime/train/derived_steps.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/loading.h"
 #include "runtime/train/plan.h"
@@ -24,8 +25,9 @@ namespace lockstep::train {
 
 namespace {
 
-/// A job that validate refuses is refused before anything is made, once for all ranks. A collective.
-void require_sound_plan(comm::World& world, const TrainOptions& options) {
+/// A job that validate refuses is refused before anything is made, once for all ranks. Returns the steps of an epoch.
+/// A collective.
+std::int64_t require_sound_plan(comm::World& world, const TrainOptions& options) {
   Plan planned;
   if (world.rank() == 0) {
     const PlanOptions here{.ranks = world.size(),
@@ -39,6 +41,8 @@ void require_sound_plan(comm::World& world, const TrainOptions& options) {
     require_sound(planned);
     if (!options.output.quiet) print_warnings(planned);
   });
+  // A rank that sees other data is found later; until then all count as rank 0 does.
+  return std::stoll(world.communicator()->all_gather_text(std::to_string(planned.steps_per_epoch)).front());
 }
 
 /// The advice for a run that ended so.
@@ -71,10 +75,13 @@ void record_failure(const TrainOptions& options, const comm::World& world, const
 
 std::string place_at(std::uint64_t step) { return step == 0 ? "during start-up" : "in step " + std::to_string(step); }
 
-ExitCode train(comm::World& world, const TrainOptions& options) {
+ExitCode train(comm::World& world, const TrainOptions& given) {
+  TrainOptions options = given;
   *options.reached = 0;
   try {
-    require_sound_plan(world, options);
+    const std::int64_t steps_per_epoch = require_sound_plan(world, options);
+    if (options.job.train().has_epochs()) options.epochs = options.job.train().epochs();
+    options.job = with_steps(std::move(options.job), steps_per_epoch);
   } catch (const Error& error) {
     if (world.rank() == 0) {
       record_early_failure(options.run_dir, error, options.process_start, options.output.json);

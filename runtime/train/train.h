@@ -20,7 +20,7 @@ std::string place_at(std::uint64_t step);
 /// Trains the job on all ranks of `world`: the loop, evaluation, metrics, checkpoints, signals. Returns kDone, or
 /// kPreempted when SIGTERM, SIGINT or SIGUSR1 asked for a save and an exit. Rank 0 records the end, a failure too, in
 /// the run directory. A collective; throws Error.
-ExitCode train(comm::World& world, const TrainOptions& options);
+ExitCode train(comm::World& world, const TrainOptions& given);
 
 struct EvalOptions {
   SavedModel saved;

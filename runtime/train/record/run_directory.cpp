@@ -47,7 +47,8 @@ void RunDirectory::begin(std::uint64_t step, std::uint64_t applied, std::uint64_
                          std::optional<std::uint64_t> skipped_samples, const std::string& resumed_from,
                          const std::string& environment) {
   try {
-    write_text(options_.run_dir / "job.pbtxt", job::to_text(options_.job));
+    const std::string note = options_.epochs ? fmt::format("# train.steps are {} epochs\n", *options_.epochs) : "";
+    write_text(options_.run_dir / "job.pbtxt", note + job::to_text(options_.job));
   } catch (const StorageError& error) {
     warn(std::string(error.what()) + "; training goes on");
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct TrainOptions {
   /// The step that the run has come to: the last one, or the one at work; 0: start-up. For other threads, too.
   std::shared_ptr<std::atomic<std::uint64_t>> reached = std::make_shared<std::atomic<std::uint64_t>>(0);
   bool is_command = true;  ///< of this program: eval and resume are one, too, which the last line advises
+  /// The epochs that the job gave in place of its steps, for who reads the run's job; train() fills it in.
+  std::optional<double> epochs = {};
   std::vector<RunObserver*> observers = {};  ///< of the program around the run, on each rank that has some
   /// The program's wish to end the run as if its steps were done, on any rank.
   std::shared_ptr<const std::atomic<bool>> end = std::make_shared<std::atomic<bool>>(false);
