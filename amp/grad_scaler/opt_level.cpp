@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "amp/grad_scaler/opt_level.h"
 
+#include <algorithm>
 #include <memory>
 #include <unordered_set>
 
 #include "runtime/base/error.h"
+#include "runtime/nn/layers.h"
 
 namespace lockstep::amp {
 
@@ -30,6 +32,17 @@ std::unordered_set<const void*> parameters_of(const std::vector<nn::Module*>& mo
     }
   }
   return known;
+}
+
+/// Freezes the statistics that a group of the optimizers asks for.
+void freeze_statistics(nn::Module& model, const std::vector<optim::Optimizer*>& optimizers) {
+  model.for_each([&](const std::string&, nn::Module& module) {
+    auto* const norm = dynamic_cast<nn::BatchNorm*>(&module);
+    if (norm == nullptr || norm->parameters().empty()) return;
+    const Tensor weight = norm->parameters().front().tensor;
+    const auto asks = [&](const optim::Optimizer* optimizer) { return optimizer->freezes_statistics_of(weight); };
+    if (std::ranges::any_of(optimizers, asks)) norm->freeze_statistics();
+  });
 }
 
 nn::ArenaOptions arena_options(const OptLevelProperties& properties, Device device) {
@@ -59,6 +72,7 @@ void initialize(const std::vector<nn::Module*>& models, const std::vector<optim:
   }
   std::vector<std::shared_ptr<nn::Arena>> arenas;
   for (nn::Module* model : models) {
+    freeze_statistics(*model, optimizers);
     arenas.push_back(std::make_shared<nn::Arena>(*model, arena_options(properties, device)));
     model->set_arena(arenas.back());
   }

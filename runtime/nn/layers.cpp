@@ -107,7 +107,7 @@ void BatchNorm::place_constants(Device device) {
 
 Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual) {
   if (!affine_) place_constants(x.device());
-  if (!training()) {
+  if (!training() || frozen_) {
     return ops::batch_norm_inference(x, gamma_, beta_, residual, running_.committed(), options_);
   }
   // In a training step the share of a rank or of a micro-batch may be one sample, as its sampler cuts it.

@@ -88,6 +88,9 @@ class BatchNorm : public Module {
   void synchronize(ops::StatisticsReducer* reducer) { options_.reducer = reducer; }
   ops::StatisticsReducer* reducer() const { return options_.reducer; }
 
+  /// From now on it normalises by the running statistics in training as in evaluation, and leaves them as they are.
+  void freeze_statistics() { frozen_ = true; }
+
  private:
   /// Where gamma and beta are no parameters: makes them anew on the input's device.
   void place_constants(Device device);
@@ -97,6 +100,7 @@ class BatchNorm : public Module {
   Tensor beta_;
   RunningStatistics& running_;
   ops::BatchNormOptions options_;
+  bool frozen_ = false;
 };
 
 /// Active while training; each call draws a new mask. It is named by the module's path (by the order in

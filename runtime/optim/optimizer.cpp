@@ -72,6 +72,13 @@ Optimizer::Optimizer(std::vector<nn::Parameter> parameters, double lr, double we
   }
 }
 
+bool Optimizer::freezes_statistics_of(const Tensor& weight) const {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].tensor.is(weight)) return per_parameter_[i].freeze_statistics;
+  }
+  return false;
+}
+
 void Optimizer::limit_norm(const kernels::NormLimit& limit) {
   if (!norm_limit_ || limit.max < norm_limit_->max) norm_limit_ = limit;
 }

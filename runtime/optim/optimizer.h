@@ -35,6 +35,8 @@ class Optimizer {
   /// A number that no other optimizer of this process ever has. The address of an optimizer may be reused.
   std::uint64_t id() const { return id_; }
   const std::vector<nn::Parameter>& parameters() const { return parameters_; }
+  /// Whether a group asks that the batch norm with this weight keeps its running statistics.
+  bool freezes_statistics_of(const Tensor& weight) const;
   /// The rule's name in a job: "sgd", "adamw".
   virtual std::string name() const = 0;
   /// The names of the tensors that attach() makes beside the masters, a float32 an element each: those of state().

@@ -27,6 +27,9 @@ FieldProblems problems_of(const OptimizerOptions& options) {
     } else if (!group.match.empty()) {
       checks.error(at + "match", "names parameters of a group that has a list of them");
     }
+    if (group.freeze_statistics && !group.frozen) {
+      checks.error(at + "freeze_statistics", "is for a frozen group", {at + "frozen"});
+    }
     if (!group.lr) continue;
     checks.not_negative(*group.lr, at + "lr");
     if (group.lr_scale != 1) checks.error(at + "lr", "and lr_scale contradict each other", {at + "lr_scale"});

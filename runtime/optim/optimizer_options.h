@@ -23,12 +23,16 @@ struct ParameterGroup {
   /// set; under LARC always; under LARS weights alone, not norms and biases.
   std::optional<bool> layer_adaptation = {};
   bool frozen = false;  ///< they require no gradient from then on, and stay as they are until they do
+  /// Of a frozen group: the batch norms whose weights it has normalise by their running statistics in training, too,
+  /// and leave them as they are, as in evaluation; amp::initialize() sees to it.
+  bool freeze_statistics = false;
 
   static constexpr auto fields() {
     return std::tuple(
         option("match", &ParameterGroup::match), option("lr_scale", &ParameterGroup::lr_scale, kNotNegative),
         option("weight_decay", &ParameterGroup::weight_decay, kNotNegative),
-        option("layer_adaptation", &ParameterGroup::layer_adaptation), option("frozen", &ParameterGroup::frozen));
+        option("layer_adaptation", &ParameterGroup::layer_adaptation), option("frozen", &ParameterGroup::frozen),
+        option("freeze_statistics", &ParameterGroup::freeze_statistics));
   }
   bool operator==(const ParameterGroup&) const = default;
 };

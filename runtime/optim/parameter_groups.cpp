@@ -69,6 +69,7 @@ std::vector<ParameterOptions> resolve_groups(const std::vector<ParameterGroup>& 
       if (groups[i].weight_decay) options.weight_decay = static_cast<float>(*groups[i].weight_decay);
       options.layer_adaptation = groups[i].layer_adaptation;
       options.frozen = groups[i].frozen;
+      options.freeze_statistics = groups[i].freeze_statistics;
       used[i] = true;
       break;
     }

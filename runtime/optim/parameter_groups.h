@@ -15,6 +15,7 @@ struct ParameterOptions {
   float weight_decay = 0.0f;
   std::optional<bool> layer_adaptation = {};  ///< default: the optimizer's
   bool frozen = false;
+  bool freeze_statistics = false;
 };
 
 /// The options of each parameter, as the groups say, in the parameters' order. `lr` is the optimizer's, `weight_decay`

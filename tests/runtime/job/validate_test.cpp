@@ -48,6 +48,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{{"name=a b"}, "name: must be at most 128 letters, digits"},  //
         Case{{"name=../up"}, "name: must be"}, Case{{"optimizer.sgd.lr=0"}, "optimizer.sgd.lr: must be > 0, is 0"},
+        Case{{"optimizer.group=[{ match: \"w\" freeze_statistics: true }]"},
+             "optimizer.group[0].freeze_statistics: is for a frozen group"},
+        Case{{"train.epochs=0"}, "train.epochs: must be > 0, is 0"},
+        Case{{"train.epochs=inf"}, "train.epochs: must be > 0, is inf"},
         Case{{"optimizer.sgd.lr=nan"}, "optimizer.sgd.lr: must be > 0, is nan"},
         Case{{"optimizer.sgd.lr=1e999"}, "optimizer.sgd.lr: must be > 0, is inf"},
         Case{{"optimizer.sgd.nesterov=true"}, "optimizer.sgd.nesterov: needs momentum > 0"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <optional>
 
 #include "runtime/base/error.h"
@@ -46,6 +47,25 @@ TEST_F(RunningStatisticsTest, WaitForTheVerdict) {
   commit(0);
   EXPECT_NEAR(committed()[0], 1, 1e-6);
   EXPECT_NEAR(committed()[1], 0.9 + 0.1 * 2, 1e-6);
+}
+
+/// As PyTorch's layer in eval() within a model in train().
+TEST_F(RunningStatisticsTest, ThatAreFrozenNormaliseInTrainingAndStay) {
+  forward(10);
+  commit(0);
+  const std::vector<double> before = committed();
+  norm_.freeze_statistics();
+  Tensor x = Tensor::from<float>({3, 5}, {2, 1}).to(device());
+  x.set_requires_grad(true);
+  const Tensor y = norm_.forward(x);
+  ops::sum(y).backward();
+  commit(0);
+  EXPECT_EQ(committed(), before);
+  const double inv_std = 1 / std::sqrt(before[1] + 1e-5);
+  EXPECT_NEAR(values_of(y)[0], (3 - before[0]) * inv_std, 1e-5);
+  // The statistics do not depend on the sample.
+  EXPECT_NEAR(values_of(x.grad())[1], inv_std, 1e-5);
+  EXPECT_NO_THROW(norm_.forward(Tensor::from<float>({3}, {1, 1}).to(device()))) << "one value a channel suffices";
 }
 
 TEST_F(RunningStatisticsTest, AreForgottenWithASkippedStep) {
