@@ -136,13 +136,12 @@ class JobWriter {
   }
 
   std::string text(const std::string& choice = {}) const {
-    return init::job_text(
-        found_, data_, measured_, recipe_for(choice),
-        {.name = name_of(out_),
-         .base = base(),
-         .file = shell_word(out_.string()),
-         .epochs = command_.epochs,
-         .damaged = damaged_});
+    return init::job_text(found_, data_, measured_, recipe_for(choice),
+                          {.name = name_of(out_),
+                           .base = base(),
+                           .file = shell_word(out_.string()),
+                           .epochs = command_.epochs,
+                           .damaged = damaged_});
   }
   const init::FoundData& found() const { return found_; }
 

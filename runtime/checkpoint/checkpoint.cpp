@@ -15,7 +15,7 @@ namespace lockstep::checkpoint {
 namespace {
 
 constexpr std::uint64_t kMaxManifestBytes = 256u << 20;
-constexpr std::uint64_t kMaxStateBytes = 64u << 20;
+constexpr std::uint64_t kMaxStateBytes = 256u << 20;  // a tokenizer's files are at most 128 MiB
 constexpr int kMaxMessageDepth = 100;
 
 Digest write_file(const std::string& path, const std::string& content) {

@@ -290,6 +290,11 @@ CsvDataset::CsvDataset(const CsvOptions& options, MemoryBudget budget) {
   encoding_.class_names = rows_.class_names;
 }
 
+void CsvDataset::add_to_preparation(Preparation& preparation) const {
+  TableDataset::add_to_preparation(preparation);
+  preparation.table = encoding_;
+}
+
 std::vector<std::string> CsvDataset::remarks() const {
   std::vector<std::string> remarks;
   for (std::size_t i = 0; i < unknown_.size(); ++i) {
@@ -338,8 +343,7 @@ void CsvKind::become_eval(Options& eval, const Options* train) {
   require_as_trained(eval.words, train->words, "words");
   require_as_trained(eval.categories, train->categories, "categories");
   require_as_trained(eval.standardize, train->standardize, "standardize");
-  const CsvDataset dataset(*train);
-  const TableEncoding& encoding = dataset.encoding();
+  const TableEncoding encoding = train->encoding ? *train->encoding : CsvDataset(*train).encoding();
   // Columns are the training data's by name, whatever their order in the evaluation data's files.
   if (eval.header && eval.features.empty() && encoding.is_by_name()) {
     for (const TableColumn& column : encoding.columns) eval.features.push_back(column.name);
@@ -353,8 +357,8 @@ void CsvKind::become_eval(Options& eval, const Options* train) {
   eval.encoding = encoding;
   if (eval.classes > 0) return;
   if (eval.target_kind == TargetKind::kNumbers || train->target_kind == TargetKind::kNumbers) return;
-  eval.classes = dataset.classes();
-  eval.class_names = dataset.class_names();
+  eval.classes = encoding.classes;
+  eval.class_names = encoding.class_names;
 }
 
 }  // namespace lockstep::data

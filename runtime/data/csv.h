@@ -80,6 +80,7 @@ class CsvDataset : public TableDataset {
   /// How the cells of these files become samples: of evaluation data as the training data had it. Names of the features
   /// are empty without a header, or where a name is not that of one column, and so are those of target and weight.
   const TableEncoding& encoding() const { return encoding_; }
+  void add_to_preparation(Preparation& preparation) const override;
   /// A sentence for each column with categories that the training data lack; they are encoded as zeros.
   std::vector<std::string> remarks() const;
 
@@ -97,6 +98,7 @@ struct CsvKind : DatasetKind<CsvKind, CsvOptions> {
   static Description describe(const Options& options);
   static std::vector<std::string> class_names(const Options& options);
   static void become_eval(Options& eval, const Options* train);
+  static void take_preparation(Options& train, const Preparation& preparation) { train.encoding = preparation.table; }
   /// Sets nothing: evaluation data need the names of the classes, too, which become_eval() reads.
   static void set_counted_classes(Options&, std::int64_t) {}
 };

@@ -92,8 +92,6 @@ struct DatasetKind {
   /// Describes the data. Reads only headers and labels where that is cheaper than open().
   static Description describe(const Options& options) { return data::describe(*Kind::open(options)); }
   static std::vector<NamedFile> files(const Options& options) { return files_in_fields(options); }
-  /// Of these files, those that the preparation of any sample reads.
-  static std::vector<NamedFile> support_files(const Options&) { return {}; }
   static Targets targets(const Options& options) {
     if constexpr (requires { options.target_kind; }) {
       return options.target_kind == TargetKind::kNumbers ? Targets::kNumbers : Targets::kClasses;

@@ -116,10 +116,6 @@ std::vector<NamedFile> files_of(const DatasetOptions& options) {
   return visit_kind(options, []<class Kind>(Kind, const auto& chosen) { return Kind::files(chosen); });
 }
 
-std::vector<NamedFile> support_files(const DatasetOptions& options) {
-  return visit_kind(options, []<class Kind>(Kind, const auto& chosen) { return Kind::support_files(chosen); });
-}
-
 Targets targets_of(const DatasetOptions& options) {
   return visit_kind(options, []<class Kind>(Kind, const auto& chosen) { return Kind::targets(chosen); });
 }
@@ -145,7 +141,12 @@ void set_counted_classes(DataOptions& options, std::int64_t classes) {
 }
 
 Description describe(const DataOptions& options, Split split) {
-  if (split == Split::kTrain && options.prepared) return options.prepared->trained;
+  if (split == Split::kTrain && options.prepared) {
+    Description trained = options.prepared->trained;
+    // What the job says of the targets' scale holds for its model.
+    trained.target_summary.scale = {.mean = options.normalize_target.mean, .std = options.normalize_target.std};
+    return trained;
+  }
   const DatasetOptions chosen = options_of(options, split);
   Description data = visit_kind(chosen, []<class Kind>(Kind, const auto& kind) { return Kind::describe(kind); });
   if (options.hold_out.eval_share > 0) data = described(std::move(data), side_of(*open_kind(chosen), options, split));

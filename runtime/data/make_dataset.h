@@ -97,9 +97,6 @@ std::vector<std::string> class_names(const DatasetOptions& train);
 /// The files that the options name, in their order.
 std::vector<NamedFile> files_of(const DatasetOptions& options);
 
-/// Of these files, those that the preparation of any sample reads: a tokenizer's.
-std::vector<NamedFile> support_files(const DatasetOptions& options);
-
 Targets targets_of(const DatasetOptions& options);
 
 /// Whether the number of classes is that of the labels in the files: the options do not say it.

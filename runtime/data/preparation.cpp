@@ -2,26 +2,18 @@
 #include "runtime/data/preparation.h"
 
 #include <filesystem>
+#include <utility>
 
-#include "runtime/base/files/durable_file.h"
 #include "runtime/data/make_dataset.h"
 
 namespace lockstep::data {
 
-namespace {
-
-/// Vocabularies of some hundred thousand tokens take 20 MB.
-constexpr std::uint64_t kMostSupportBytes = std::uint64_t{32} << 20;
-
-}  // namespace
-
 Preparation preparation_of(const DataOptions& options, const Dataset& train) {
   Preparation preparation{.trained = describe(train)};
   train.add_to_preparation(preparation);
-  for (const NamedFile& file : support_files(options.train)) {
-    preparation.files.push_back({.field = file.field,
-                                 .name = std::filesystem::path(file.path).filename().string(),
-                                 .content = read_file(file.path, kMostSupportBytes)});
+  if (const auto* const tokens = std::get_if<TokensOptions>(&options.train)) {
+    preparation.tokenizer = read_tokenizer_files(*tokens);
+    for (TokenizerFile& file : preparation.tokenizer) file.name = std::filesystem::path(file.name).filename().string();
   }
   return preparation;
 }

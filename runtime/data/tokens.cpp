@@ -97,10 +97,4 @@ void TokensKind::become_eval(Options& eval, const Options* train) {
   if (eval.masked && !eval.masked->mask_token) eval.masked->mask_token = train->masked->mask_token;
 }
 
-std::vector<NamedFile> TokensKind::support_files(const Options& options) {
-  std::vector<NamedFile> files = files_in_fields(options);
-  std::erase_if(files, [](const NamedFile& file) { return file.field.starts_with("files["); });
-  return files;
-}
-
 }  // namespace lockstep::data

@@ -49,7 +49,6 @@ class TokensDataset : public Dataset {
 struct TokensKind : DatasetKind<TokensKind, TokensOptions> {
   static DatasetPtr open(const Options& options);
   static void become_eval(Options& eval, const Options* train);
-  static std::vector<NamedFile> support_files(const Options& options);
 };
 
 }  // namespace lockstep::data

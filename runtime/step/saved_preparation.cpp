@@ -46,9 +46,10 @@ void save_preparation(const data::Preparation& preparation, checkpoint::Training
   saved.set_targets_per_sample(trained.targets_per_sample);
   saved.set_weighted(trained.weighted);
   for (const std::string& name : preparation.class_names) saved.add_class_name(name);
-  for (const data::SupportFile& file : preparation.files) {
-    checkpoint::Preparation::File& entry = *saved.add_file();
-    entry.set_field(file.field);
+  if (preparation.table) saved.set_table(data::json_text(*preparation.table));
+  saved.set_target_summary(data::json_text(trained.target_summary));
+  for (const data::TokenizerFile& file : preparation.tokenizer) {
+    checkpoint::Preparation::File& entry = *saved.add_tokenizer();
     entry.set_name(file.name);
     entry.set_content(file.content);
   }
@@ -72,8 +73,12 @@ std::optional<data::Preparation> saved_preparation(const checkpoint::TrainingSta
   trained.targets_per_sample = saved.targets_per_sample();
   trained.weighted = saved.weighted();
   preparation.class_names.assign(saved.class_name().begin(), saved.class_name().end());
-  for (const checkpoint::Preparation::File& entry : saved.file()) {
-    preparation.files.push_back({entry.field(), entry.name(), entry.content()});
+  if (!saved.table().empty()) preparation.table = data::encoding_in(saved.table(), file + ": the table's encoding");
+  if (!saved.target_summary().empty()) {
+    trained.target_summary = data::target_summary_in(saved.target_summary(), file + ": the targets' summary");
+  }
+  for (const checkpoint::Preparation::File& entry : saved.tokenizer()) {
+    preparation.tokenizer.push_back({entry.name(), entry.content()});
   }
   return preparation;
 }

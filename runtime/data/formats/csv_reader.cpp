@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "runtime/base/error.h"
 
 namespace lockstep::data {
@@ -19,13 +22,26 @@ CsvReader::CsvReader(const std::string& path, char delimiter) : path_(path), rea
   skip_byte_order_mark();
 }
 
+CsvReader::CsvReader(std::string text, const std::string& title, char delimiter)
+    : path_(title), text_(std::move(text)), delimiter_(delimiter) {
+  skip_byte_order_mark();
+}
+
+std::size_t CsvReader::read_some() {
+  if (reader_) return reader_->read_some(buffer_);
+  const std::size_t count = std::min(buffer_.size(), text_.size() - text_at_);
+  std::copy_n(text_.begin() + static_cast<std::ptrdiff_t>(text_at_), count, buffer_.begin());
+  text_at_ += count;
+  return count;
+}
+
 void CsvReader::refuse(const std::string& why, const std::string& advice) const {
   throw StorageError(fmt::format("{}:{}: {}", path_, record_line_, why), advice);
 }
 
 int CsvReader::peek() {
   if (at_ == filled_) {
-    filled_ = reader_.read_some(buffer_);
+    filled_ = read_some();
     at_ = 0;
     if (filled_ == 0) return kEnd;
   }

@@ -17,6 +17,8 @@ namespace lockstep::data {
 class CsvReader {
  public:
   CsvReader(const std::string& path, char delimiter);
+  /// Reads a text in memory, which messages call `title`.
+  CsvReader(std::string text, const std::string& title, char delimiter);
 
   /// The cells of the next line; false where there is none. Throws StorageError that names file and line.
   bool next(std::vector<std::string>& cells);
@@ -28,6 +30,7 @@ class CsvReader {
  private:
   static constexpr int kEnd = -1;
 
+  std::size_t read_some();
   int peek();
   int take();
   void skip_byte_order_mark();
@@ -38,7 +41,9 @@ class CsvReader {
   bool take_end_of_line();
 
   std::string path_;
-  ByteReader reader_;
+  std::optional<ByteReader> reader_;  // none: text_ is read
+  std::string text_;
+  std::size_t text_at_ = 0;
   char delimiter_;
   std::array<std::uint8_t, 1 << 16> buffer_{};
   std::size_t filled_ = 0;

@@ -34,23 +34,22 @@ void require_free_folder(const fs::path& folder) {
   }
 }
 
-std::map<std::string, std::string> tokenizer_files(const job::Job& job) {
-  std::map<std::string, std::string> files;
-  const job::Tokens& tokens = job.data().train().tokens();
-  const auto add = [&files](const char* name, const std::string& path) {
-    if (!path.empty() && fs::is_regular_file(path)) files[name] = read_file(path, kMostTokenizerBytes);
+std::map<std::string, std::string> tokenizer_files(const data::TokenizerFiles& files) {
+  std::map<std::string, std::string> named;
+  const auto name_of = [&files](std::size_t i) -> std::string {
+    if (files.size() == 2) return i == 0 ? "vocab.json" : "merges.txt";
+    return files[i].name.ends_with(".json") ? "tokenizer.json" : "tokenizer.model";
   };
-  add("vocab.json", tokens.vocab_file());
-  add("merges.txt", tokens.merges_file());
-  return files;
+  for (std::size_t i = 0; i < files.size(); ++i) named[name_of(i)] = files[i].content;
+  return named;
 }
 
-std::vector<std::string> write_hub_folder(const job::Job& job, const RestoredModel& restored,
+std::vector<std::string> write_hub_folder(const data::Preparation& preparation, const RestoredModel& restored,
                                           const nn::StateDict& weights, DType dtype, const fs::path& folder) {
   require_free_folder(folder);
   model_zoo::HubFacts facts{.input = restored.task.model_input(), .dtype = std::string(name_of(dtype))};
-  if (facts.input.vocabulary == 0) facts.class_names = data::class_names(job::data_options(job.data()).train);
-  std::map<std::string, std::string> files = tokenizer_files(job);
+  if (facts.input.vocabulary == 0) facts.class_names = preparation.class_names;
+  std::map<std::string, std::string> files = tokenizer_files(preparation.tokenizer);
   files["config.json"] = model_zoo::hub_config_text(restored.options, *restored.model, facts);
 
   const fs::path path = fs::absolute(bare(folder));

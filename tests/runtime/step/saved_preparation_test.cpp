@@ -19,9 +19,11 @@ TEST(SavedPreparation, ComesBackAsItWas) {
                                                   .classes = 3,
                                                   .target_shape = {4, 4},
                                                   .targets_per_sample = 16,
-                                                  .weighted = true},
+                                                  .weighted = true,
+                                                  .target_summary = {.mean = {0.1}, .common_class = 2}},
                                       .class_names = {"a", "b\n", "c"},
-                                      .files = {{"vocab_file", "vocab.json", std::string("{\0}", 3)}}};
+                                      .table = data::TableEncoding{.columns = {{.name = "age", .fill = 2.5}}},
+                                      .tokenizer = {{"vocab.json", std::string("{\0}", 3)}}};
   checkpoint::TrainingState state;
   EXPECT_EQ(saved_preparation(state, "state.pb"), std::nullopt);
   save_preparation(preparation, state);
