@@ -125,17 +125,23 @@ std::vector<float> numbers_in(const Json& list) {
   return numbers;
 }
 
-void read_images(const fs::path& folder, const HubConfig& config, HubModel& model) {
+std::int64_t image_size_of(const HubConfig& config) {
   const Json& size = config["image_size"];
   const Json& side = size.is_array() && size.size() == 2 && size[0] == size[1] ? size[0] : size;
-  if (!side.is_number_integer()) {
-    throw UsageError(
-        fmt::format("{}: image_size is {}, and jobs have square images", config.file().string(), size.dump()));
+  if (side.is_number_integer()) return side.get<std::int64_t>();
+  throw UsageError(
+      fmt::format("{}: image_size is {}, and jobs have square images", config.file().string(), size.dump()));
+}
+
+void read_preprocessor(const fs::path& folder, HubModel& model) {
+  const fs::path file = folder / "preprocessor_config.json";
+  if (!fs::is_regular_file(file)) {
+    model.notes.push_back(
+        "images are normalised as is measured here: the folder has no preprocessor_config.json, "
+        "which says how its weights saw them");
+    return;
   }
-  model.image_size = side.get<std::int64_t>();
-  const fs::path beside = folder / "preprocessor_config.json";
-  if (!fs::is_regular_file(beside)) return;
-  const Json preprocessor = parse_ordered_json(read_file(beside.string(), kMostPreprocessorBytes));
+  const Json preprocessor = parse_ordered_json(read_file(file.string(), kMostPreprocessorBytes));
   if (field_of(preprocessor, "do_normalize") == false) return;
   model.mean = numbers_in(field_of(preprocessor, "image_mean"));
   model.std = numbers_in(field_of(preprocessor, "image_std"));
@@ -144,14 +150,7 @@ void read_images(const fs::path& folder, const HubConfig& config, HubModel& mode
 
 }  // namespace
 
-HubModel read_hub_model(const fs::path& folder) {
-  const fs::path file = folder / "config.json";
-  if (!fs::is_regular_file(file)) {
-    throw UsageError(
-        folder.string() + " holds no config.json",
-        "Name a folder that transformers' save_pretrained() wrote, or that a hub's repository is a copy of.");
-  }
-  const HubConfig config(file);
+HubModel hub_model(const HubConfig& config) {
   const HubFamily& family = family_of(config);
   require_built(config, family);
   HubModel model{.kind = std::string(family.model), .text = {}};
@@ -172,7 +171,19 @@ HubModel read_hub_model(const fs::path& folder) {
     lines.add(setting.field, value, fmt::format("{}: {}", setting.name, setting.words));
   }
   model.text = lines.text(model.kind);
-  if (model.kind == "vit") read_images(folder, config, model);
+  if (model.kind == "vit") model.image_size = image_size_of(config);
+  return model;
+}
+
+HubModel read_hub_model(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  if (!fs::is_regular_file(file)) {
+    throw UsageError(
+        folder.string() + " holds no config.json",
+        "Name a folder that transformers' save_pretrained() wrote, or that a hub's repository is a copy of.");
+  }
+  HubModel model = hub_model(HubConfig(file));
+  if (model.image_size > 0) read_preprocessor(folder, model);
   return model;
 }
 

@@ -8,6 +8,8 @@
 
 namespace lockstep::model_zoo {
 
+class HubConfig;
+
 /// What a folder that transformers' save_pretrained() wrote says of its model, for a job that starts from it.
 struct HubModel {
   std::string kind;                     ///< of a job's model: "llama"
@@ -19,8 +21,12 @@ struct HubModel {
   std::vector<std::string> notes = {};  ///< a sentence each
 };
 
-/// Reads FOLDER/config.json, and preprocessor_config.json of a model of images. Throws UsageError that says what to do
-/// for a folder without one, for a type of model that is not built and, all at once, for settings that are not.
+/// The model of a config.json. Throws UsageError that says what to do for a type of model that is not built and, all at
+/// once, for settings that are not.
+HubModel hub_model(const HubConfig& config);
+
+/// That of FOLDER/config.json; of images with the mean of preprocessor_config.json. Throws as hub_model() does, and
+/// UsageError for a folder without a config.json.
 HubModel read_hub_model(const std::filesystem::path& folder);
 
 }  // namespace lockstep::model_zoo

@@ -176,17 +176,18 @@ ExitCode run(const InitCommand& command) {
   const std::string as_word = shell_word(out.string());
   std::string text = writer.text();
   Planned planned = plan_of_text(text, out);
-  if (planned.job.has_init_from()) {
+  std::string choice;
+  if (hub) {
     // The folder's weights say what of the model they fill.
-    const std::string choice = train::choice_that_fits(planned.job, planned.plan.train);
+    choice = train::choice_that_fits(planned.job, planned.plan.train);
     if (!choice.empty()) planned = plan_of_text(text = writer.text(choice), out);
   }
-  const std::string plan = plan_text(to_json(planned.plan, planned.job, 1));
   if (const std::error_code failed = write_whole_file(out, text)) {
     throw StorageError("cannot write " + out.string() + ": " + failed.message());
   }
   std::printf("found     %s\n", found.what.c_str());
   for (const std::string& note : found.notes) std::printf("          %s\n", note.c_str());
+  if (hub) std::printf("weights   %s of %s\n", choice.empty() ? "all" : choice.c_str(), command.model.c_str());
   for (const train::Finding& warning : planned.plan.warnings) std::printf("warning   %s\n", warning.at.str().c_str());
   std::printf("written   %s, which trains:\n%s\nnext      %s train %s\n", out.c_str(),
               plan_text(to_json(planned.plan, planned.job, 1)).c_str(), program_name().c_str(), as_word.c_str());

@@ -2,8 +2,10 @@
 """Hugging Face folders: init writes a job from one, training starts from it, and export writes one."""
 import json
 import random
+import struct
 import subprocess
 import unittest
+import zlib
 
 from runs import FP32, LOCKSTEP, RunTest
 
@@ -18,6 +20,17 @@ def byte_symbols():
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = iter(range(256, 512))
     return [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
+
+
+def png(width, height, pixels):
+    """A PNG file of rows of three bytes a pixel."""
+    rows = b"".join(b"\0" + pixels[3 * width * y:3 * width * (y + 1)] for y in range(height))
+
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
 class Hub(RunTest):
@@ -77,6 +90,27 @@ class Hub(RunTest):
         still = ("train.steps=1", "optimizer={sgd {lr: 1e-30}}", "schedule=unset", *FP32)
         self.assertEqual(self.train("still", *still, job=self.folder / "again.pbtxt").digest,
                          run.summary["weights_digest"])
+
+    def test_images_have_the_size_and_the_mean_of_the_folder(self):
+        for name in ("cat", "dog"):
+            (self.folder / "pets" / name).mkdir(parents=True)
+            for i in range(4):
+                (self.folder / "pets" / name / f"{i}.png").write_bytes(
+                    png(40, 36, self.random.randbytes(3 * 40 * 36)))
+        job = self.folder / "first.pbtxt"
+        job.write_text("model { vit { patch: 8 layers: 1 heads: 2 width: 16 } } data { global_batch: 4 train { image_folder { "
+                       "folder: 'pets' size: 32 } } } optimizer { sgd { lr: 0.1 } } train { steps: 1 }", encoding="utf-8")
+        run = self.train("first", *FP32, job=job)
+        self.lockstep("export", job, "--checkpoint", run.directory, "--out", "vit/")
+        config = json.loads((self.folder / "vit/config.json").read_text(encoding="utf-8"))
+        self.assertEqual((config["image_size"], config["id2label"]), (32, {"0": "cat", "1": "dog"}))
+        (self.folder / "vit/preprocessor_config.json").write_text(
+            json.dumps({"image_mean": [0.5, 0.25, 0.5], "image_std": [0.5, 0.5, 0.25]}), encoding="utf-8")
+        self.assertIn("weights   all of ./vit", self.lockstep("init", "pets", "--model", "./vit", "--out", "job.pbtxt"))
+        text = (self.folder / "job.pbtxt").read_text(encoding="utf-8")
+        for part in ('folder: "pets" size: 32', "normalize { mean: [0.5, 0.25, 0.5] std: [0.5, 0.5, 0.25] }", "patch: 8 "):
+            self.assertIn(part, text)
+        self.train("second", "train.steps=1", "schedule=unset", job=self.folder / "job.pbtxt")
 
     def test_init_leaves_out_what_the_data_do_not_fit(self):
         hub = self.first_folder("gpt { layers: 1 heads: 2 width: 16 context: 24 vocabulary: 300 tied_head: false }",
