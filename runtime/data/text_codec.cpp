@@ -23,10 +23,10 @@ bool is_numbers(const TokensOptions& options) {
 
 TextCodec::TextCodec(const TokensOptions& options) : TextCodec(read_tokenizer_files(options)) {
   if (tokenizer_ || !is_numbers(options)) return;
-  throw UsageError("data.train.tokens: the files hold numbers of tokens and not what they stand for",
-                   "Name the files of their vocabulary: --set data.train.tokens.tokenizer_file=tokenizer.json, or of "
-                   "GPT-2's --set data.train.tokens.vocab_file=vocab.json --set "
-                   "data.train.tokens.merges_file=merges.txt");
+  throw UsageError(
+      "data.train.tokens: the files hold numbers of tokens and not what they stand for",
+      "Name their tokenizer.json as data.train.tokens.tokenizer_file, or GPT-2's files of their vocabulary: "
+      "--set data.train.tokens.vocab_file=vocab.json --set data.train.tokens.merges_file=merges.txt");
 }
 
 TextCodec::TextCodec(const TokenizerFiles& files) : tokenizer_(make_tokenizer(files)) {}

@@ -15,6 +15,7 @@ import zlib
 from pathlib import Path
 
 LOCKSTEP = os.environ["LOCKSTEP_BINARY"]
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
 
 def write_npy(path, descr, extents, values):
@@ -184,6 +185,11 @@ class Init(unittest.TestCase):
         (self.folder / "merges.txt").write_text("#version: 0.2\nt o\nb e\n", encoding="utf-8")
         self.expect_trains("corpus.txt", "vocab.json", "merges.txt", "--context", 16,
                            has=['files: "corpus.txt"', 'vocab_file: "vocab.json" merges_file: "merges.txt"'])
+        golden = json.loads((GOLDEN / "tokenizers.json").read_text(encoding="utf-8"))
+        (self.folder / "tokenizer.json").write_text(json.dumps(golden["tokenizers"]["gpt2"]["file"]), encoding="utf-8")
+        (self.folder / "job.pbtxt").unlink()
+        self.expect_trains("corpus.txt", "tokenizer.json", "--context", 16,
+                           has=['files: "corpus.txt"', 'tokenizer_file: "tokenizer.json"'])
 
     def test_shards(self):
         write_png(self.folder / "a.png", 40, 32, lambda x, y: (x, y, 20))

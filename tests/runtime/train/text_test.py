@@ -6,7 +6,7 @@ import struct
 import subprocess
 import unittest
 
-from runs import LOCKSTEP, RANK_COUNTS, RunTest
+from runs import CONFIGS, LOCKSTEP, RANK_COUNTS, RunTest
 
 JOB = """
 name: "text" seed: 3
@@ -19,6 +19,7 @@ data {
 optimizer { adamw { lr: 0.01 } }
 train { steps: 8 }
 """
+GOLDEN = CONFIGS.parent / "tests/golden/tokenizers.json"
 TEXT = "The quick brown fox jumps over the lazy dog. " * 40
 
 
@@ -100,6 +101,34 @@ class Text(RunTest):
             settings += ["--set", f"{field}={self.folder}/{file}"]
         written = self.infer(run, "--prompt", "ab", "--tokens", "5", "--temperature", "0", *settings)
         self.assertRegex(written, r"^ab[ab]{5}", "what the numbers 97, 98 and 256 stand for")
+
+    def test_a_tokenizer_file_encodes_the_text_and_the_prompt(self):
+        golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+        (self.folder / "tokenizer.json").write_text(json.dumps(golden["tokenizers"]["llama3"]["file"]), encoding="utf-8")
+        # The evaluation text takes that of the training text.
+        settings = [f"data.train.tokens.tokenizer_file={self.folder / 'tokenizer.json'}"]
+        runs = [self.train(str(ranks), *settings, "train.steps=60", "model.gpt.dropout=0", job=self.job, ranks=ranks)
+                for ranks in RANK_COUNTS]
+        self.assert_close(runs[-1].column("loss"), runs[0].column("loss"), 1e-2)
+        written = self.infer(runs[0], "--prompt", "The quick ", "--tokens", "12", "--temperature", "0", "--set", settings[0])
+        self.assertIn("brown fox", written)
+
+    def test_numbers_of_four_bytes_are_written_with_their_tokenizer(self):
+        golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+        tokenizer = golden["tokenizers"]["qwen2"]["file"]
+        far = 151_935  # above what 16 bits hold
+        tokenizer["added_tokens"].append({**tokenizer["added_tokens"][0], "id": far, "content": "<far>"})
+        (self.folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+        numbers = self.folder / "numbers.bin"
+        numbers.write_bytes(struct.pack("<400I", *[tokenizer["model"]["vocab"]["a"], far] * 200))
+        self.job.write_text(JOB % (0, numbers, numbers), encoding="utf-8")
+        tokens = [f"data.{split}.tokens.{field}" for split in ("train", "eval")
+                  for field in ("format=UINT32", f"tokenizer_file={self.folder / 'tokenizer.json'}")]
+        run = self.train("run", *tokens, "train.steps=4", "optimizer.adamw.lr=0.05", "model.gpt.layers=1", "model.gpt.width=8",
+                         job=self.job)
+        settings = [part for setting in (*tokens, "model.gpt.layers=1", "model.gpt.width=8") for part in ("--set", setting)]
+        written = self.infer(run, "--prompt", "a", "--tokens", "4", "--temperature", "0", *settings)
+        self.assertIn("<far>", written)
 
     def test_a_text_is_for_language_models(self):
         run = self.train("digits", "train.steps=1")
