@@ -95,6 +95,21 @@ Pairs look_at_pairs(const PairedFolders& folders) {
   return pairs;
 }
 
+/// The highest class + 1 of all masks that can be read; look_for_damage() says which cannot.
+std::int64_t count_classes(const PairedFolders& folders, std::int64_t ignored) {
+  std::int64_t highest = 0;
+  for (const auto& [stem, path] : by_stem(folders.masks, is_png)) {
+    try {
+      for (const std::uint8_t value : read_mask(path).values) {
+        if (value != ignored) highest = std::max<std::int64_t>(highest, value);
+      }
+    } catch (const StorageError&) {
+      continue;
+    }
+  }
+  return highest + 1;
+}
+
 /// Whether masks are 0 and 255 alone: one thing.
 bool show_one_thing(const Pairs& pairs) {
   const auto others = std::span(pairs.values).subspan(1, 254);
@@ -118,7 +133,7 @@ std::optional<FoundData> find_image_masks(const fs::path& folder) {
     options.target_kind = data::TargetKind::kNumbers;
     found.notes.emplace_back("masks hold 0 and 255: one thing is to be found");
   } else {
-    options.classes = data::count_mask_classes(options);
+    options.classes = count_classes(folders->train, options.ignore);
     if (pairs.values[255]) found.notes.emplace_back("pixels of 255 in the masks count for nothing");
   }
   found.options.train = options;

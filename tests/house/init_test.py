@@ -166,6 +166,19 @@ class Init(unittest.TestCase):
                                           "size: 32 classes: 3", "pixels of 255 in the masks count for nothing", "flip: true",
                                           'best: "eval.mean_iou"'])
         (self.folder / "job.pbtxt").unlink()
+        whole = {}
+        for name in ("masks/1.png", "images/4.png"):
+            path = self.folder / "street/train" / name
+            whole[path] = path.read_bytes()
+            path.write_bytes(whole[path][:60])
+        said = self.expect_done("init", "street", "--out", "job.pbtxt")
+        for part in ("2 of the training samples cannot be read", "masks/1.png (sample 1)", "images/4.png (sample 4)"):
+            self.assertIn(part, said)
+        self.assertIn("on_error: SKIP", (self.folder / "job.pbtxt").read_text(encoding="utf-8"))
+        self.expect_done("train", "job.pbtxt", "--set", "train.steps=2", "--set", "schedule=unset", "--quiet", "--resume", "never")
+        (self.folder / "job.pbtxt").unlink()
+        for path, content in whole.items():
+            path.write_bytes(content)
         (self.folder / "one").mkdir()
         for part in ("images", "masks"):  # images/train and masks/train
             (self.folder / "one" / part).mkdir()
