@@ -33,12 +33,13 @@ std::vector<std::string> list_images(const fs::path& folder, const std::string& 
   std::vector<std::string> files;
   walk({folder, folder / name}, [&](const fs::directory_entry& entry) {
     std::string path = entry.path().lexically_relative(folder).string();
-    const bool image = is_image_extension(entry.path().extension().string());
-    if (image && entry.is_regular_file()) {
-      files.push_back(std::move(path));
-    } else if (image && entry.is_symlink() && !entry.exists()) {
+    if (leads_nowhere(entry)) {
       passed.add_broken_link(path);
-    } else if (entry.is_regular_file()) {
+    } else if (!entry.is_regular_file()) {
+      return;
+    } else if (is_image_extension(entry.path().extension().string())) {
+      files.push_back(std::move(path));
+    } else {
       passed.add_file(path);
     }
   });
@@ -55,10 +56,11 @@ auto listing(const std::string& folder, const List& list) {
   }
 }
 
-/// The images that lie in the folder itself.
+/// The images and broken links that lie in the folder itself.
 void add_outside_classes(const fs::path& folder, PassedOver& passed) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
+    if (leads_nowhere(entry)) passed.add_broken_link(name);
     if (!entry.is_regular_file()) continue;
     if (is_image_extension(entry.path().extension().string())) {
       passed.add_outside_classes(name);

@@ -35,6 +35,7 @@ std::map<std::string, std::string> files_by_stem(const std::string& folder, bool
   std::map<std::string, std::string> files;
   try {
     walk({folder}, [&](const fs::directory_entry& entry) {
+      if (leads_nowhere(entry)) passed.add_broken_link(entry.path().lexically_relative(folder).string());
       if (!entry.is_regular_file() || entry.path().filename().string().starts_with('.')) return;
       const fs::path path = entry.path().lexically_relative(folder);
       if (!takes(path)) return passed.add_file(path.string());

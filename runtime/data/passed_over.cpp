@@ -67,8 +67,8 @@ std::vector<std::string> PassedOver::remarks() const {
   }
   if (broken_links_.count > 0) {
     sentences.push_back(fmt::format(
-        "{} left out, as there is no file behind (the first: {})",
-        images(broken_links_.count, "link named as an image is", "links named as images are"), broken_links_.first));
+        "{} left out (the first: {})",
+        images(broken_links_.count, "link that leads nowhere is", "links that lead nowhere are"), broken_links_.first));
   }
   if (outside_.count > 0) {
     sentences.push_back(fmt::format("{} left out (the first: {})",
@@ -78,6 +78,8 @@ std::vector<std::string> PassedOver::remarks() const {
   }
   return sentences;
 }
+
+bool leads_nowhere(const std::filesystem::directory_entry& entry) { return entry.is_symlink() && !entry.exists(); }
 
 PassedOver passed_over_below(const std::filesystem::path& folder) {
   PassedOver passed;

@@ -18,7 +18,7 @@ class PassedOver {
   /// A file below an image folder, or a member of an archive, that is no sample. Counts it where it is named as an
   /// image of a format that is not read, such as .gif, .bmp or .tiff; other files are not meant to be images.
   void add_file(const std::string& name);
-  /// A link named as an image that leads to no file.
+  /// A link that leads to no file and no folder.
   void add_broken_link(const std::string& name);
   /// An image that lies beside the classes' folders.
   void add_outside_classes(const std::string& name);
@@ -40,6 +40,9 @@ class PassedOver {
   Files broken_links_;
   Files outside_;
 };
+
+/// Whether the entry is a link to what is not there.
+bool leads_nowhere(const std::filesystem::directory_entry& entry);
 
 /// What is passed over of all that lies below the folder, links not followed.
 PassedOver passed_over_below(const std::filesystem::path& folder);

@@ -75,14 +75,14 @@ TEST_F(ImageFolderTest, ImagesThatArePassedOverAreCountedAndNamed) {
   EXPECT_THAT(ImageFolderDataset(train()).describe().remarks, IsEmpty());  // notes.txt is no image
   for (const char* name : {"train/cat/b.gif", "train/cat/more/a.GIF", "train/dog/c.tiff"}) folder_.write(name, {1});
   std::filesystem::create_symlink("nowhere", folder_.path("train/dog/gone.jpg"));
+  std::filesystem::create_symlink("nowhere", folder_.path("train/fox"));
   folder_.write("train/loose.png", png_bytes(gradient(8, 8)));
   const ImageFolderDataset set(train());
   EXPECT_EQ(set.size(), 4);
   EXPECT_THAT(set.describe().remarks,
               ElementsAre(HasSubstr("3 images of formats that are not read are left out: 2 .gif, 1 .tiff (the first: "
                                     "cat/b.gif)"),
-                          HasSubstr("1 link named as an image is left out, as there is no file behind (the first: "
-                                    "dog/gone.jpg)"),
+                          HasSubstr("2 links that lead nowhere are left out (the first: dog/gone.jpg)"),
                           HasSubstr("1 image beside the classes' folders, in none of them, is left out (the first: "
                                     "loose.png)")));
   std::filesystem::create_directories(folder_.path("gifs/cat"));
