@@ -316,7 +316,7 @@ bool has_csv_column(const CsvOptions& options, const std::string& name) {
 
 std::vector<std::string> CsvKind::class_names(const Options& options) {
   if (options.target_kind == TargetKind::kNumbers || !options.class_names.empty()) return options.class_names;
-  return CsvDataset(options).class_names();
+  return options.encoding ? options.encoding->class_names : CsvDataset(options).class_names();
 }
 
 Description CsvKind::describe(const Options& options) {
@@ -343,12 +343,14 @@ void CsvKind::become_eval(Options& eval, const Options* train) {
   require_as_trained(eval.words, train->words, "words");
   require_as_trained(eval.categories, train->categories, "categories");
   require_as_trained(eval.standardize, train->standardize, "standardize");
+  // Who has it needs no training files.
   const TableEncoding encoding = train->encoding ? *train->encoding : CsvDataset(*train).encoding();
   // Columns are the training data's by name, whatever their order in the evaluation data's files.
-  if (eval.header && eval.features.empty() && encoding.is_by_name()) {
-    for (const TableColumn& column : encoding.columns) eval.features.push_back(column.name);
-  }
-  if (eval.header && eval.target.empty()) eval.target = encoding.target;
+  const bool by_name = eval.header && encoding.is_by_name();
+  const bool alike = eval.header == train->header;
+  if (eval.features.empty() && (by_name || alike)) eval.features = by_name ? encoding.names() : train->features;
+  if (eval.target.empty() && eval.header) eval.target = encoding.target;
+  if (eval.target.empty() && alike) eval.target = train->target;
   // Evaluation data need not have weights.
   if (eval.weight.empty() && !encoding.weight.empty() && has_csv_column(eval, encoding.weight)) {
     eval.weight = encoding.weight;

@@ -51,7 +51,7 @@ struct CsvOptions {
   /// files, sorted. make_dataset() gives evaluation data classes and names of the training data.
   std::vector<std::string> class_names = {};
   /// How cells become numbers. None: it is learned from the files. make_dataset() gives evaluation data that of the
-  /// training data.
+  /// training data, whose files it does not open where these options have it.
   std::optional<TableEncoding> encoding = {};
 
   static constexpr std::string_view kKind = "csv";  ///< its name in a job

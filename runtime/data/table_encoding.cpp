@@ -69,6 +69,12 @@ bool TableEncoding::is_by_name() const {
   return header && std::ranges::none_of(columns, [](const TableColumn& column) { return column.name.empty(); });
 }
 
+std::vector<std::string> TableEncoding::names() const {
+  std::vector<std::string> names;
+  for (const TableColumn& column : columns) names.push_back(column.name);
+  return names;
+}
+
 std::string_view trimmed_cell(std::string_view cell) {
   cell.remove_prefix(std::min(cell.find_first_not_of(" \t"), cell.size()));
   return cell.substr(0, cell.find_last_not_of(" \t") + 1);

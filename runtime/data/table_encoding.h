@@ -55,6 +55,8 @@ struct TableEncoding {
   std::int64_t width() const;
   /// Whether all columns have a name, so that a file may have them in any order.
   bool is_by_name() const;
+  /// The columns' names.
+  std::vector<std::string> names() const;
   bool operator==(const TableEncoding&) const = default;
 };
 

@@ -112,17 +112,20 @@ struct Features {
   bool numbers = false;               ///< some column is of numbers
 };
 
+/// The columns of the table that is looked at; its first line has their names, with `header`.
 Features features_of(const std::vector<TableRow>& rows, bool header, std::size_t target) {
   Features features;
   const TableRow& first = rows[0];
   const std::size_t begin = header ? 1 : 0;
   const Uses uses = uses_of(first, header);
+  // A table of a place and what is measured there has nothing else to learn from.
+  const bool alone = first.size() == 2;
   for (std::size_t c = 0; c < first.size(); ++c) {
     if (c == target) continue;
     const LookedAtColumn column(rows, begin, c);
     const std::optional<std::string> name = name_of(first, uses, c);
     const std::string title = name.value_or(std::to_string(c));
-    std::string reason = column.reason_to_leave_out();
+    std::string reason = alone && column.numbers_lines() ? std::string() : column.reason_to_leave_out();
     if (reason.empty() && !name) reason = "its number names another column";
     if (!reason.empty()) {
       features.left_out.push_back(fmt::format("{}, because {}", title, reason));
@@ -219,14 +222,9 @@ FoundData find_table(const Split& files, const std::string& target) {
     }
   }
   if (!eval_files.empty()) {
-    // Features, and how they are encoded, are the training data's.
-    data::CsvOptions eval{.files = eval_files, .header = header, .delimiter = options.delimiter};
-    eval.target_kind = options.target_kind;
-    if (!header) {
-      eval.target = options.target;
-      eval.features = options.features;
-    }
-    found.options.eval = eval;
+    // Columns, and how they are encoded, are the training data's.
+    found.options.eval = data::CsvOptions{
+        .files = eval_files, .header = header, .delimiter = options.delimiter, .target_kind = options.target_kind};
   }
   take_rules(features, options, found);
   found.options.train = options;

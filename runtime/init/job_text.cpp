@@ -68,7 +68,7 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
   const std::int64_t wanted = options.epochs > 0 ? options.epochs : recipe.epochs;
   const std::int64_t epochs = options.epochs > 0 ? wanted : std::max(wanted, (kLeastSteps + epoch - 1) / epoch);
   const std::int64_t steps = epochs * epoch;
-  const std::int64_t eval_every = epoch * std::max<std::int64_t>(1, epochs / recipe.evaluations);
+  const std::int64_t eval_every = epoch * std::max<std::int64_t>(1, epochs / 10);
   const bool evaluates = found.options.evaluates();
   const bool holds_out = evaluates && !found.options.eval;
   const std::int64_t held = holds_out ? data::describe(found.options, data::Split::kEval).samples : 0;
@@ -136,9 +136,9 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
   if (!recipe.loss.empty()) text += fmt::format("  loss: {}\n", recipe.loss);
   if (evaluates && recipe.patience > 0) {
     text += fmt::format(
-        "  # ends the run after {} evaluations in a row that are no better than the best one\n"
-        "  early_stopping {{ metric: \"{}\" patience: {} }}\n",
-        recipe.patience, recipe.metric, recipe.patience);
+        "  # {0} evaluations in a row that are no better than the best one end the run\n"
+        "  early_stopping {{ metric: \"eval.loss\" patience: {0} }}\n",
+        recipe.patience);
   }
   text += fmt::format("}}\n\ncheckpoint {{ every_steps: {} keep: 3{} }}\n", eval_every,
                       evaluates ? fmt::format(" best: \"{}\"", recipe.metric) : "");

@@ -58,7 +58,8 @@ Recipe mlp(const FoundData&, const data::Description& data, std::string_view) {
   return {.model = fmt::format("mlp {{ hidden: [{0}, {0}] dropout: 0.1 }}", width),
           .optimizer = "adamw { lr: 1e-3 weight_decay: 0.01 }",
           .batch = batch_of(data, 64),
-          .epochs = 30};
+          .epochs = 30,
+          .patience = 4};
 }
 
 Recipe convnet(const FoundData&, const data::Description& data, std::string_view) {

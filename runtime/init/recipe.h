@@ -24,8 +24,7 @@ struct Recipe {
   std::string init_from = {};  ///< the weights to start from, the whole message with its comments; empty: none
   std::int64_t batch = 0;
   std::int64_t epochs = 0;
-  std::int64_t evaluations = 10;  ///< of the run, at least; fewer where it has fewer epochs
-  std::int64_t patience = 0;      ///< evaluations without an improvement that end the run; 0: it is not ended
+  std::int64_t patience = 0;  ///< evaluations in a row without a lower loss that end the run; 0: none do
 };
 
 /// The names that recipe_for() knows, "mlp, convnet, ...".

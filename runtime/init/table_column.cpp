@@ -16,12 +16,14 @@ namespace {
 
 /// Of fewer lines nothing can be said: different values are no names yet.
 constexpr std::int64_t kLeastLines = 20;
+/// Ages of a few people may be all different, too.
+constexpr std::int64_t kLeastNumbered = 50;
 constexpr std::int64_t kFewClasses = 10;
 constexpr std::int64_t kMostClasses = 100;
 /// Up to so many words are categories however often each comes.
 constexpr std::int64_t kFewWords = 16;
 /// Numbers of lines have gaps where other lines went into another file.
-constexpr double kMostSpread = 3;
+constexpr double kMostSpread = 1.75;
 
 }  // namespace
 
@@ -62,15 +64,15 @@ bool LookedAtColumn::is_classes() const {
   return different() <= (without_gap ? kMostClasses : kFewClasses);
 }
 
-bool LookedAtColumn::counts_lines() const {
-  return is_numbers() && whole_ && blanks_ == 0 && different() == cells_ && cells_ >= kLeastLines &&
+bool LookedAtColumn::numbers_lines() const {
+  return is_numbers() && whole_ && blanks_ == 0 && different() == cells_ && cells_ >= kLeastNumbered &&
          highest_ - lowest_ < kMostSpread * static_cast<double>(cells_);
 }
 
 std::string LookedAtColumn::reason_to_leave_out() const {
   if (cells_ == 0) return "all its cells are blank";
   if (different() == 1 && blanks_ == 0 && cells_ > 1) return "it has one value";
-  if (counts_lines()) return "it numbers the lines";
+  if (numbers_lines()) return "it numbers the lines";
   if (is_numbers() || cells_ < kLeastLines) return {};
   if (different() == cells_) return "its words are all different, as names are";
   const bool too_many = different() > static_cast<std::int64_t>(data::TableLearner::kMostCategories);

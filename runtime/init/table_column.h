@@ -33,10 +33,10 @@ class LookedAtColumn {
   bool is_classes() const;
   /// Says why the column tells a model nothing, or only which line it is; empty where it may be learned from.
   std::string reason_to_leave_out() const;
+  /// Whether all its numbers are whole, different and close together, in whatever order, as those of lines are.
+  bool numbers_lines() const;
 
  private:
-  bool counts_lines() const;
-
   std::unordered_set<std::string> values_;  // of the cells that are not blank, the different ones
   std::int64_t cells_ = 0;                  // that are not blank
   std::int64_t blanks_ = 0;

@@ -112,6 +112,32 @@ class Init(unittest.TestCase):
         (self.folder / "job.pbtxt").unlink()
         self.expect_trains("x.npy", "z.npy", has=["target_kind: NUMBERS"])
 
+    def write_houses(self, name, count, first):
+        """Prices that follow from rooms and town, with blank cells, a number a line and a name a line."""
+        lines = ["id,owner,rooms,town,country,price"]
+        for i in range(first, first + count):
+            rooms, town = self.random.randrange(1, 8), self.random.choice(["Ulm", "Bonn", "Kiel", "NA"])
+            price = 200_000 + 30_000 * rooms + {"Ulm": 80_000, "Bonn": -50_000}.get(town, 0) + self.random.gauss(0, 5000)
+            lines.append(f"{i},owner {i},{'' if i % 10 == 0 else rooms},{town},de,{price:.2f}")
+        (self.folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def test_a_table_with_blank_cells_words_and_names(self):
+        self.write_houses("train.csv", 600, 0)
+        self.write_houses("val.csv", 100, 600)
+        text = self.expect_trains("train.csv", "val.csv", has=[
+            "# left out: id, because it numbers the lines\n", "# left out: owner, because its words are all different",
+            "# left out: country, because it has one value\n", 'features: ["rooms", "town"]', "blanks: FILL   # ",
+            "rooms (60 of 600 lines), town (", "words: ONE_HOT   # ", "standardize: true   # ",
+            "  # measured on 600 training samples; for the loss alone", "  normalize_target { mean: 3",
+            'eval { csv { files: "val.csv" target_kind: NUMBERS } }',
+            'early_stopping { metric: "eval.loss" patience: 4 }'])
+        self.assertNotIn("normalize {", text)
+        self.expect_done("train", "job.pbtxt", "--quiet", "--resume", "never", "--device", "cpu")
+        figures = json.loads(self.expect_done("eval", "job.pbtxt", "--device", "cpu", "--json").splitlines()[-1])
+        # A blank cell says nothing of the rooms.
+        self.assertGreater(figures["r2"], 0.85)
+        self.assertLess(figures["rmse"], 0.4 * figures["baseline"]["rmse"])
+
     def test_volumes_with_masks(self):
         (self.folder / "scans").mkdir()
         write_npy(self.folder / "scans/images.npy", "<f4", (6, 8, 9, 8, 1), self.numbers(6 * 576))
@@ -226,20 +252,22 @@ class Init(unittest.TestCase):
     def test_tables(self):
         (self.folder / "t.csv").write_text("a,b,kind\n" + "".join(f"{i},{i % 7},{'even' if i % 2 else 'odd'}\n"
                                                                    for i in range(100)), encoding="utf-8")
-        self.expect_trains("t.csv", has=["mlp {", 'files: "t.csv"', "mean: [49.5,"])
+        self.expect_trains("t.csv", has=["mlp {", 'files: "t.csv"', 'features: "b"', "standardize: true", "a, because it numbers"])
         (self.folder / "job.pbtxt").unlink()
         (self.folder / "a\"b.tsv").write_text("".join(f"{i}\t{i / 7}\n" for i in range(100)), encoding="utf-8")
-        self.expect_trains("a\"b.tsv", has=["header: false", "target_kind: NUMBERS", 'files: "a\\"b.tsv"'])
+        self.expect_trains("a\"b.tsv", has=["header: false", "target_kind: NUMBERS", 'files: "a\\"b.tsv"',
+                                           "normalize_target { mean: 7.071 std: 4.124 }"])
 
     def test_quoted_headers_and_columns_without_a_name(self):
         rows = "".join(f'{i},"n{i % 3}",{i / 7},{i * 2},{i % 2}\n' for i in range(100))
         (self.folder / "t.csv").write_text('"","city","x","x","kind"\n' + rows, encoding="utf-8")
-        self.expect_trains("t.csv", has=['features: ["0", "2", "3"]', "left out, because they are no numbers: city"])
+        self.expect_trains("t.csv", has=['features: ["city", "2", "3"]', "left out: 0, because it numbers the lines"])
 
     def test_a_mean_has_the_digits_that_its_deviation_needs(self):
-        rows = "".join(f"{1700000000 + 3600 * i},{i / 7},{i % 2}\n" for i in range(100))
-        (self.folder / "t.csv").write_text("time,x,kind\n" + rows, encoding="utf-8")
-        text = self.expect_trains("t.csv")
+        rows = [number for i in range(100) for number in (1700000000 + 3600 * i, i / 7)]
+        write_npy(self.folder / "x.npy", "<f8", (100, 2), struct.pack("<200d", *rows))
+        write_npy(self.folder / "y.npy", "<i8", (100,), struct.pack("<100q", *(i % 2 for i in range(100))))
+        text = self.expect_trains("x.npy", "y.npy")
         mean = float(re.search(r"mean: \[([^,]+),", text).group(1))
         self.assertLess(abs(mean - (1700000000 + 3600 * 49.5)), 200)
 

@@ -149,6 +149,19 @@ TEST_F(TableEncodingTest, EvaluationDataAreEncodedAsTheTrainingDataAre) {
               HasSubstr("data.eval.csv.standardize: must be that of data.train.csv"));
 }
 
+TEST_F(TableEncodingTest, EvaluationDataNeedNoTrainingFilesWhereTheEncodingIsKnown) {
+  CsvOptions train = people();
+  train.encoding = CsvDataset(train).encoding();
+  train.files = {folder_.path("gone.csv")};
+  const DataOptions options{
+      .train = train,
+      .eval = CsvOptions{.files = {folder_.write_text("eval.csv", "sex,code,town,height,age\nf,10,?,2,\n")}}};
+  const DatasetPtr set = make_dataset(options, Split::kEval);
+  EXPECT_EQ(drawn(*set, {}), (Drawn{.values = {30, 1, 1, 0, 1, 1, 0, 0, 2, 0}, .labels = {0}}));
+  EXPECT_EQ(set->classes(), 2);
+  EXPECT_THAT(class_names(options.train), ElementsAre("f", "m"));
+}
+
 TEST_F(TableEncodingTest, LinesOfOtherFilesHaveTheColumnsInAnyOrderAndNeedNoTarget) {
   const TableEncoding encoding = CsvDataset(people()).encoding();
   const std::vector<std::string> header{"id", "height", "code", "age", "town"};
@@ -176,6 +189,16 @@ TEST_F(TableEncodingTest, WithoutAHeaderColumnsAreKnownByTheirPositions) {
   EXPECT_THAT(order_in(encoding, bare), ElementsAre(1, 0));
   EXPECT_THAT(refusal_by([&] { order_in(encoding, short_line); }),
               HasSubstr("a line has 1 cells; expected the 4 columns"));
+}
+
+TEST_F(TableEncodingTest, EvaluationDataHaveTheColumnsThatTheTrainingDataNameByNumber) {
+  CsvOptions train{.files = {folder_.write_text("t.csv", ",x,x,y,z\nu,1,2,0,7\nv,3,4,1,9\n")}};
+  train.target = "3";
+  train.features = {"2", "0"};
+  train.words = WordCells::kOneHot;
+  const DataOptions options{.train = train,
+                            .eval = CsvOptions{.files = {folder_.write_text("eval.csv", ",x,x,y,z\nv,8,6,1,0\n")}}};
+  EXPECT_EQ(drawn(*make_dataset(options, Split::kEval), {}), (Drawn{.values = {6, 0, 1}, .labels = {1}}));
 }
 
 TEST_F(TableEncodingTest, ComesBackFromItsText) {

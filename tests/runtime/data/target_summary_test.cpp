@@ -69,7 +69,8 @@ TEST_F(TargetSummaryTest, AScaleIsOfEachElementOrOfAll) {
   EXPECT_EQ(all.undone(1, 5), 10);
   const auto refusal = [](const NormalizeOptions& options, std::int64_t classes) -> std::string {
     try {
-      const auto synthetic = SyntheticKind::open({.samples = 2, .shape = {3}, .classes = classes, .target_size = 2});
+      const auto synthetic =
+          SyntheticKind::open({.samples = 2, .shape = {3}, .classes = classes, .target_size = classes > 0 ? 0 : 2});
       NormalizeTarget(synthetic, options);
     } catch (const FieldError& error) {
       return error.what();

@@ -329,11 +329,11 @@ TEST_F(FindDataTest, ATableWithoutAColumnToLearnFromIsRefused) {
 
 TEST_F(FindDataTest, ColumnsOfATableThatTellNothingAreLeftOutWithTheReason) {
   std::string text = "id,name,ticket,year,empty,country,age,town,weight,y\n";
-  for (int i = 0; i < 40; ++i) {
-    const int line = i * 7 % 40;  // shuffled
-    text += fmt::format("{0},person {0},{1},{2},,de,{3},{4},{5},{6}\n", 2 * line, "t" + std::to_string(line * 2 / 3),
-                        1990 + i % 5, i == 3 ? "NA" : std::to_string(20 + i), i % 2 == 0 ? "Ulm" : "Bonn", 1000 * i * i,
-                        i % 3);
+  for (int i = 0; i < 60; ++i) {
+    const int line = i * 7 % 60;  // shuffled
+    text += fmt::format("{0},person {0},{1},{2},,de,{3},{4},{5},{6}\n", line * 3 / 2,
+                        "t" + std::to_string(line * 2 / 3), 1990 + i % 5, i == 3 ? "NA" : std::to_string(20 + i),
+                        i % 2 == 0 ? "Ulm" : "Bonn", 1000 * i * i, i % 3);
   }
   folder_.write_text("train.csv", text);
   folder_.write_text("test.csv", text);
@@ -347,16 +347,23 @@ TEST_F(FindDataTest, ColumnsOfATableThatTellNothingAreLeftOutWithTheReason) {
       found.notes,
       ElementsAre(HasSubstr("the target is column \"y\", classes"), "left out: id, because it numbers the lines",
                   "left out: name, because its words are all different, as names are",
-                  "left out: ticket, because it has 27 different words in 40 lines, as names have",
+                  "left out: ticket, because it has 40 different words in 60 lines, as names have",
                   "left out: empty, because all its cells are blank", "left out: country, because it has one value"));
   const auto reason = [&found](const std::string& field) {
     const auto at = std::ranges::find(found.reasons, field, &Reason::field);
     return at == found.reasons.end() ? std::string() : at->text;
   };
-  EXPECT_THAT(reason("blanks"), HasSubstr("age (1 of 40 lines)"));
+  EXPECT_THAT(reason("blanks"), HasSubstr("age (1 of 60 lines)"));
   EXPECT_THAT(reason("words"), HasSubstr("town (2)"));
   // Evaluation data take these from the training data.
   EXPECT_EQ(std::get<data::CsvOptions>(*found.options.eval), (data::CsvOptions{.files = {at("test.csv")}}));
+}
+
+TEST_F(FindDataTest, NumbersOfLinesAreLearnedFromWhereThereIsNothingElse) {
+  std::string text = "day,height\n";
+  for (int i = 0; i < 60; ++i) text += fmt::format("{},{}\n", i, 0.5 * i);
+  folder_.write_text("t.csv", text);
+  EXPECT_THAT(std::get<data::CsvOptions>(find({"t.csv"}).options.train).features, IsEmpty());
 }
 
 TEST_F(FindDataTest, WholeNumbersOfFewValuesAreClassesAndOthersNumbers) {

@@ -9,6 +9,7 @@ import os
 import subprocess
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from runs import FP32, LOCKSTEP, RunTest
 from models import MODELS, VOCABULARY
@@ -238,6 +239,11 @@ class Onnx(Bridge):
         for name, model in MODELS.items():
             with self.subTest(name):
                 self.check(f"{name} {{ {model.options} }}", *DATA[model.data], settings=model.train)
+
+    def test_normalised_targets_are_undone(self):
+        job = JOB.replace("data {", "data { normalize_target { mean: 500 std: 20 }")
+        with mock.patch.dict(globals(), JOB=job):
+            self.check("mlp { hidden: 8 }", *DATA["rows"])
 
     def test_mlp_of_images(self):
         self.check("mlp { hidden: [9] activation: GELU_TANH }", IMAGES, "images.npy", "softmax")
