@@ -15,7 +15,7 @@ namespace {
 enum Sum : std::size_t { kSquaredDifference, kDifference, kDistance, kSquaredDistance, kAbsoluteDistance, kSums };
 
 double r2_of(double squared_differences, double spread) {
-  if (spread > 0) return 1 - squared_differences / spread;
+  if (spread > 0 || std::isnan(squared_differences)) return 1 - squared_differences / spread;
   return squared_differences == 0 ? 1 : 0;
 }
 
