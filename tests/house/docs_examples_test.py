@@ -95,6 +95,15 @@ class Examples(unittest.TestCase):
     def test_the_walk_through_a_text(self):
         self.assertIn("one two three four five", self.walk(2)["infer"])
 
+    def test_the_walk_through_a_table(self):
+        found = self.walk(3)
+        rmse, baseline = map(float, re.search(r"rmse +([\d.]+) \(baseline ([\d.]+)\)", found["eval"]).groups())
+        self.assertLess(rmse, baseline / 2)
+        prices = [float(line.split(",")[1])
+                  for line in (self.folder / "prices.csv").read_text(encoding="utf-8").splitlines()[1:]]
+        self.assertEqual(200, len(prices))
+        self.assertGreater(min(prices), 50_000)
+
     def test_jobs_stand_where_a_test_trains_them(self):
         self.assertEqual(["README.md", "docs/train-your-own-data.md"],
                          [page for page in pages() if blocks(page, "prototext")])
