@@ -44,7 +44,8 @@ ExportResult export_weights(const job::Job& job, const ExportOptions& options) {
   }
   result.tensors = static_cast<std::int64_t>(tensors.size());
   if (folder) {
-    result.files = write_hub_folder(*known_data_of(job, options.saved).prepared, restored, tensors, result.dtype, options.out);
+    result.files =
+        write_hub_folder(*known_data_of(job, options.saved).prepared, restored, tensors, result.dtype, options.out);
   } else {
     step::write_weights(tensors, options.out);
   }
