@@ -10,6 +10,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/data/formats/csv_reader.h"
+#include "runtime/data/table_encoding.h"
 #include "runtime/init/files.h"
 #include "runtime/init/find_kinds.h"
 #include "runtime/init/table_column.h"
@@ -112,17 +113,43 @@ struct Features {
   bool numbers = false;               ///< some column is of numbers
 };
 
-/// The columns of the table that is looked at; its first line has their names, with `header`.
-Features features_of(const std::vector<TableRow>& rows, bool header, std::size_t target) {
+struct LookedAtTable {
+  std::vector<LookedAtColumn> columns;
+  std::size_t lines = 0;  ///< without headers
+};
+
+/// The columns of `rows`, the first ones of the file `first`, and what the lines behind them in all files have besides.
+LookedAtTable look_at_columns(const std::vector<TableRow>& rows, bool header, char delimiter,
+                              const std::vector<std::string>& files, const std::string& first) {
+  const std::size_t headers = header ? 1 : 0;
+  LookedAtTable table{.columns = {}, .lines = rows.size() - headers};
+  std::vector<LookedAtColumn>& columns = table.columns;
+  for (std::size_t c = 0; c < rows[0].size(); ++c) columns.emplace_back(rows, headers, c);
+  for (const std::string& file : files) {
+    data::CsvReader reader(file, delimiter);
+    std::size_t seen = file == first ? rows.size() : headers;
+    for (TableRow cells; reader.next(cells);) {
+      if (seen > 0) {
+        --seen;
+        continue;
+      }
+      ++table.lines;
+      // A line of another length is refused where the table is read.
+      for (std::size_t c = 0; c < std::min(cells.size(), columns.size()); ++c) columns[c].look_further(cells[c]);
+    }
+  }
+  return table;
+}
+
+/// Of a table whose first line is `first`; it has their names, with `header`.
+Features features_of(const LookedAtTable& table, const TableRow& first, bool header, std::size_t target) {
   Features features;
-  const TableRow& first = rows[0];
-  const std::size_t begin = header ? 1 : 0;
   const Uses uses = uses_of(first, header);
   // A table of a place and what is measured there has nothing else to learn from.
   const bool alone = first.size() == 2;
   for (std::size_t c = 0; c < first.size(); ++c) {
     if (c == target) continue;
-    const LookedAtColumn column(rows, begin, c);
+    const LookedAtColumn& column = table.columns[c];
     const std::optional<std::string> name = name_of(first, uses, c);
     const std::string title = name.value_or(std::to_string(c));
     std::string reason = alone && column.numbers_lines() ? std::string() : column.reason_to_leave_out();
@@ -135,7 +162,7 @@ Features features_of(const std::vector<TableRow>& rows, bool header, std::size_t
     features.numbers = features.numbers || column.is_numbers();
     if (column.is_words()) features.words.push_back(fmt::format("{} ({})", title, column.different()));
     if (column.blanks() == 0) continue;
-    features.blank.push_back(fmt::format("{} ({} of {} lines)", title, column.blanks(), rows.size() - begin));
+    features.blank.push_back(fmt::format("{} ({} of {} lines)", title, column.blanks(), table.lines));
   }
   return features;
 }
@@ -180,7 +207,8 @@ FoundData find_table(const Split& files, const std::string& target) {
   const TableRow& first = rows[0];
   bool header = false;
   for (std::size_t c = 0; c < first.size(); ++c) {
-    header |= !number_in_cell(first[c]) && LookedAtColumn(rows, 1, c).is_numbers();
+    if (number_in_cell(first[c]) || data::is_blank_cell(first[c])) continue;
+    header |= LookedAtColumn(rows, 1, c).is_numbers();
   }
   // A table of words alone has a header too, as RFC 4180 recommends one.
   header |= std::ranges::none_of(first, [](const std::string& cell) { return !!number_in_cell(cell); });
@@ -195,15 +223,15 @@ FoundData find_table(const Split& files, const std::string& target) {
   }
 
   const std::size_t at = target_column(first, header, target);
-  const Features features = features_of(rows, header, at);
+  const LookedAtTable table = look_at_columns(rows, header, delimiter, tables, train);
+  const Features features = features_of(table, first, header, at);
   if (features.columns.empty()) {
     throw UsageError(
         fmt::format("{} has no column to learn from beside the target{}", train,
                     features.left_out.empty() ? "" : ": " + fmt::format("{}", fmt::join(features.left_out, "; "))),
         "A job learns from numbers, and from words of which some lines have the same.");
   }
-  const LookedAtColumn of_target(rows, header ? 1 : 0, at);
-  const bool classes = of_target.is_classes();
+  const bool classes = table.columns[at].is_classes();
   data::CsvOptions options{.files = tables, .header = header, .delimiter = std::string(1, delimiter)};
   if (!target.empty()) options.target = target;
   // Without a list all columns are features, whatever they are called.

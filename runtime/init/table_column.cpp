@@ -53,6 +53,14 @@ LookedAtColumn::LookedAtColumn(const std::vector<TableRow>& rows, std::size_t fi
   }
 }
 
+void LookedAtColumn::look_further(const std::string& cell) {
+  if (data::is_blank_cell(cell)) {
+    ++blanks_;
+  } else if (late_word_.empty() && is_numbers() && !number_in_cell(cell)) {
+    late_word_ = data::trimmed_cell(cell);
+  }
+}
+
 bool LookedAtColumn::is_classes() const {
   if (is_words()) return true;
   // A class is written without a point: 1.0 is a measurement.
@@ -73,6 +81,7 @@ std::string LookedAtColumn::reason_to_leave_out() const {
   if (cells_ == 0) return "all its cells are blank";
   if (different() == 1 && blanks_ == 0 && cells_ > 1) return "it has one value";
   if (numbers_lines()) return "it numbers the lines";
+  if (!late_word_.empty()) return fmt::format("it has \"{}\" among numbers", late_word_);
   if (is_numbers() || cells_ < kLeastLines) return {};
   if (different() == cells_) return "its words are all different, as names are";
   const bool too_many = different() > static_cast<std::int64_t>(data::TableLearner::kMostCategories);

@@ -23,10 +23,13 @@ class LookedAtColumn {
   /// The column's cells of `rows` from row `first` on; rows that are too short are passed over.
   LookedAtColumn(const std::vector<TableRow>& rows, std::size_t first, std::size_t column);
 
+  /// One more cell, far behind in a long table: only whether it is blank, or the first word of a column of numbers.
+  void look_further(const std::string& cell);
+
   std::int64_t blanks() const { return blanks_; }
   std::int64_t different() const { return static_cast<std::int64_t>(values_.size()); }
   /// All cells but the blank ones.
-  bool is_numbers() const { return words_ == 0; }
+  bool is_numbers() const { return words_ == 0 && cells_ > 0; }
   bool is_words() const { return words_ > 0; }
   /// What a target is: classes are words or few whole numbers. Up to 10 different ones are few, or up to 100 that are
   /// 0, 1, 2 and so on without a gap.
@@ -41,7 +44,8 @@ class LookedAtColumn {
   std::int64_t cells_ = 0;                  // that are not blank
   std::int64_t blanks_ = 0;
   std::int64_t words_ = 0;
-  bool whole_ = true;  // all numbers are whole
+  std::string late_word_;  // that look_further() found among numbers
+  bool whole_ = true;      // all numbers are whole
   double lowest_ = 0;
   double highest_ = 0;
 };

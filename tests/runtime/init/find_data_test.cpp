@@ -359,6 +359,22 @@ TEST_F(FindDataTest, ColumnsOfATableThatTellNothingAreLeftOutWithTheReason) {
   EXPECT_EQ(std::get<data::CsvOptions>(*found.options.eval), (data::CsvOptions{.files = {at("test.csv")}}));
 }
 
+TEST_F(FindDataTest, BlankCellsAndWordsFarBehindInATableAreSeen) {
+  std::string text = "x,late,spoilt,y\n";
+  for (int i = 0; i < 10'100; ++i) {
+    text += fmt::format("{},{},{},{}\n", i % 7, i == 10'050 ? "?" : std::to_string(i % 5),
+                        i == 10'060 ? "many" : std::to_string(i % 900), i % 2);
+  }
+  folder_.write_text("t.csv", text);
+  const FoundData found = find({"t.csv"});
+  const auto table = std::get<data::CsvOptions>(found.options.train);
+  EXPECT_EQ(table.blanks, data::BlankCells::kFill);
+  EXPECT_THAT(table.features, ElementsAre("x", "late"));
+  EXPECT_THAT(found.notes, ::testing::Contains("left out: spoilt, because it has \"many\" among numbers"));
+  ASSERT_GE(found.reasons.size(), 2U);
+  EXPECT_THAT(found.reasons[1].text, HasSubstr("late (1 of 10100 lines)"));
+}
+
 TEST_F(FindDataTest, NumbersOfLinesAreLearnedFromWhereThereIsNothingElse) {
   std::string text = "day,height\n";
   for (int i = 0; i < 60; ++i) text += fmt::format("{},{}\n", i, 0.5 * i);
