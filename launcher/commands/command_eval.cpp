@@ -111,7 +111,7 @@ ExitCode end_of(const train::EvalResult& result, int rank) {
   return ExitCode::kDone;
 }
 
-ExitCode run(const EvalCommand& command) {
+ExitCode run(EvalCommand& command) {
   command.launch.require_device();
   for (const std::string& path : command.confusion) train::require_confusion_format(path);
   if (must_start_ranks(command.launch)) {

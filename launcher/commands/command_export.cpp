@@ -74,11 +74,11 @@ ExitCode run_bundle(const ExportCommand& command, const Trained& trained) {
   return ExitCode::kDone;
 }
 
-ExitCode run(const ExportCommand& command) {
+ExitCode run(ExportCommand& command) {
   if (command.out.empty() && command.onnx.empty() && command.bundle.empty()) {
     throw UsageError("--bundle, --out or --onnx is required");
   }
-  const Trained trained = command.trained.open();
+  const Trained& trained = command.trained.open();
   if (!command.bundle.empty()) return run_bundle(command, trained);
   return command.onnx.empty() ? run_weights(command, trained) : run_graph(command, trained);
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,12 +12,15 @@
 #include "launcher/commands/rank.h"
 #include "launcher/commands/trained_options.h"
 #include "launcher/supervisor/launch.h"
+#include "runtime/base/error.h"
+#include "runtime/base/files/whole_file.h"
 #include "runtime/job/job.h"
 #include "runtime/train/infer/generation.h"
 #include "runtime/train/infer/inference.h"
 #include "runtime/train/infer/prediction_file.h"
 #include "runtime/train/infer/prediction_stream.h"
 #include "runtime/train/infer/predictor.h"
+#include "runtime/train/infer/prompt_lines.h"
 #include "runtime/train/infer/trained_run.h"
 #include "runtime/train/record/status_board.h"
 
@@ -24,6 +28,7 @@ namespace lockstep::launcher {
 
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 struct InferCommand {
@@ -35,7 +40,8 @@ struct InferCommand {
   std::string out;
   bool half = false;
   bool json = false;
-  train::GenerateOptions text;  ///< with --prompt
+  train::GenerateOptions text;  ///< with --prompt, and with --input of a language model
+  bool draws = false;           ///< an option of these was given
 };
 
 std::vector<std::string> rank_arguments(const InferCommand& command) {
@@ -108,8 +114,8 @@ void print_text(const train::InferResult& result, const std::string& note, const
 }
 
 /// Generates a text. Prints each piece as soon as it exists, or, with --json, the whole text at the end.
-ExitCode write_text(const InferCommand& command) {
-  const Trained trained = command.trained.open();
+ExitCode write_text(InferCommand& command) {
+  const Trained& trained = command.trained.open();
   train::GenerateOptions options = command.text;
   options.saved = trained.saved;
   options.device = command.launch.device_of(0);
@@ -161,13 +167,49 @@ ExitCode tell_inputs(const InferCommand& command, const train::InferResult& resu
   return command.strict ? ExitCode::kStorage : ExitCode::kDone;
 }
 
+void require_no_draws(const InferCommand& command) {
+  if (!command.draws) return;
+  throw UsageError("--tokens, --temperature and --seed are for texts",
+                   "Give a --prompt, or --input of texts and a run of a language model.");
+}
+
+/// Whether the run's inputs are texts to go on with.
+bool takes_prompts(const Trained& trained) { return trained.checked.job.data().train().has_tokens(); }
+
+/// Continues each line of the inputs.
+ExitCode write_texts(const InferCommand& command, const Trained& trained) {
+  if (must_start_ranks(command.launch)) {
+    throw UsageError("--input: one process writes texts", "Leave out --nproc and --hosts.");
+  }
+  const bool to_json = command.out.empty() ? command.json : fs::path(command.out).extension() == ".jsonl";
+  if (!command.out.empty() && !to_json && fs::path(command.out).extension() != ".csv") {
+    throw UsageError("--out " + command.out + ": the name must end in .csv or .jsonl, for texts");
+  }
+  train::Generator generator(trained.checked.job, trained.saved, command.launch.device_of(0));
+  std::string kept;
+  const train::StreamCounts counts = train::continue_lines(
+      generator, command.text, command.inputs, to_json ? train::TextFormat::kJsonLines : train::TextFormat::kCsv,
+      [&](std::string_view text) {
+        if (!command.out.empty()) return void(kept += text);
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        std::fflush(stdout);
+      });
+  if (!command.out.empty()) {
+    train::require_writable(command.out);
+    if (const std::error_code error = write_whole_file(command.out, kept)) {
+      throw StorageError("cannot write " + command.out + ": " + error.message());
+    }
+  }
+  if (counts.failures > 0) spdlog::warn("{} of {} lines could not be continued", counts.failures, counts.inputs);
+  return command.strict && counts.failures > 0 ? ExitCode::kStorage : ExitCode::kDone;
+}
+
 /// Lines in, lines out.
-ExitCode stream(const InferCommand& command) {
+ExitCode stream(const InferCommand& command, const Trained& trained) {
   if (must_start_ranks(command.launch)) {
     throw UsageError("--input -: one process answers lines", "Leave out --nproc and --hosts.");
   }
   if (!command.out.empty()) throw UsageError("--input -: answers go to stdout", "Leave out --out.");
-  const Trained trained = command.trained.open();
   train::Predictor predictor({.checked = trained.checked, .saved = trained.saved},
                              {.half = command.half, .device = command.launch.device_of(0)});
   const train::PredictionLine line = predictor.line(*text_format(command), command.text.sampling.top_k);
@@ -178,14 +220,20 @@ ExitCode stream(const InferCommand& command) {
   return command.strict && counts.failures > 0 ? ExitCode::kStorage : ExitCode::kDone;
 }
 
-ExitCode run(const InferCommand& command) {
+ExitCode run(InferCommand& command) {
   command.launch.require_device();
-  if (command.inputs == std::vector<std::string>{"-"}) return stream(command);
+  if (!command.inputs.empty()) {
+    const Trained& trained = command.trained.open();
+    if (takes_prompts(trained)) return write_texts(command, trained);
+    require_no_draws(command);
+    if (command.inputs == std::vector<std::string>{"-"}) return stream(command, trained);
+  }
   if (!command.text.prompt.empty()) {
     if (must_start_ranks(command.launch))
       throw UsageError("--prompt: one process writes a text", "Leave out --nproc and --hosts.");
     return write_text(command);
   }
+  if (command.inputs.empty()) require_no_draws(command);
   if (!command.out.empty()) train::require_prediction_format(command.out);
   if (must_start_ranks(command.launch)) {
     // A wrong job is one error, not one a rank.
@@ -240,28 +288,31 @@ void add_infer(CLI::App& app, Action& chosen) {
   infer.add_option("--out", command->out, "where the predictions go: a name that ends in .csv, .jsonl or .npy")
       ->type_name("FILE")
       ->check(not_empty());
-  CLI::Option* const prompt =
-      infer.add_option("--prompt", command->text.prompt, "write on from this text, with a language model")
-          ->type_name("TEXT")
-          ->check(not_empty())
-          ->excludes("--data", "--half", "--out", "--input");
-  infer.add_option("--tokens", command->text.tokens, "how many tokens to write behind --prompt")
-      ->needs(prompt)
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  infer.add_option("--temperature", command->text.sampling.temperature, "0: the likeliest token; 1: as the model says")
-      ->needs(prompt)
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+  infer.add_option("--prompt", command->text.prompt, "write on from this text, with a language model")
+      ->type_name("TEXT")
+      ->check(not_empty())
+      ->excludes("--data", "--half", "--out", "--input");
+  CLI::Option* const tokens =
+      infer.add_option("--tokens", command->text.tokens, "how many tokens to write behind a prompt")
+          ->capture_default_str()
+          ->check(CLI::NonNegativeNumber);
+  CLI::Option* const temperature = infer
+                                       .add_option("--temperature", command->text.sampling.temperature,
+                                                   "0: the likeliest token; 1: as the model says")
+                                       ->capture_default_str()
+                                       ->check(CLI::NonNegativeNumber);
   infer
       .add_option("--top-k", command->text.sampling.top_k,
                   "with --input: say so many of the most probable classes; with --prompt: draw among so many of the "
                   "likeliest tokens; 0: all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  infer.add_option("--seed", command->text.seed, "of the draws")->needs(prompt)->capture_default_str();
+  CLI::Option* const seed = infer.add_option("--seed", command->text.seed, "of the draws")->capture_default_str();
   infer.add_flag("--json", command->json, "print the result as JSON");
-  infer.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
+  infer.callback([command, tokens, temperature, seed, &chosen] {
+    command->draws = tokens->count() + temperature->count() + seed->count() > 0;
+    chosen = [command] { return run(*command); };
+  });
 }
 
 }  // namespace lockstep::launcher

@@ -26,7 +26,12 @@ void TrainedOptions::add_to(CLI::App& command) {
                    "the weights of the last step, also where the checkpoint has a running mean of them (train.ema)");
 }
 
-Trained TrainedOptions::open() const {
+const Trained& TrainedOptions::open() {
+  if (!opened_) opened_ = opened();
+  return *opened_;
+}
+
+Trained TrainedOptions::opened() const {
   if (!train::is_run(job.job)) {
     if (latest) throw UsageError("--latest is for a run; " + job.job + " is a job", "Name the run's directory.");
     Trained trained{.checked = job::load_checked(job.job, job.overrides), .saved = {}};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,14 @@ struct TrainedOptions {
   bool raw_weights = false;
 
   void add_to(CLI::App& command);
-  /// Throws UsageError, StorageError. Of a run the checkpoint is read; of a job it need not be there yet.
-  Trained open() const;
+  /// Throws UsageError, StorageError. A run's checkpoint is read, by the first call.
+  const Trained& open();
   /// The options as a rank's command line says them.
   std::vector<std::string> arguments() const;
+
+ private:
+  Trained opened() const;
+  std::optional<Trained> opened_;
 };
 
 }  // namespace lockstep::launcher

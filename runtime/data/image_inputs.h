@@ -14,7 +14,7 @@ namespace lockstep::data {
 /// Images to predict, a file each: [size, size, 3], the center crop.
 class ImageInputs : public Inputs {
  public:
-  static constexpr std::array<std::string_view, 3> kEndings{".jpg", ".jpeg", ".png"};
+  static constexpr std::array<std::string_view, 4> kEndings{".jpg", ".jpeg", ".png", ".webp"};
   static constexpr std::string_view kRowTitle = "";
 
   ImageInputs(std::vector<std::string> files, const ImageCrop& crop) : files_(std::move(files)), crop_(crop) {}

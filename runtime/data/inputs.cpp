@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "runtime/base/error.h"
 #include "runtime/data/array_inputs.h"
 #include "runtime/data/image_inputs.h"
 #include "runtime/data/make_dataset.h"
+#include "runtime/data/table_inputs.h"
 
 namespace lockstep::data {
 
@@ -21,14 +24,27 @@ concept CropsImages = requires(const Options& options) {
 template <class Options>
 concept OfBytes = std::same_as<Options, IdxOptions> || std::same_as<Options, CifarOptions>;
 
+const TableEncoding& table_of(const DataOptions& options) {
+  if (options.prepared->table) return *options.prepared->table;
+  throw UsageError("--input: the run does not know how its table was encoded",
+                   "Name its job, whose training data say so, in the run's place.");
+}
+
 }  // namespace
 
 std::string_view row_title_of(const DataOptions& options) {
   return std::visit(
       []<class Options>(const Options&) {
+        if (std::same_as<Options, CsvOptions>) return TableInputs::kRowTitle;
         return CropsImages<Options> ? ImageInputs::kRowTitle : ArrayInputs::kRowTitle;
       },
       options.train);
+}
+
+bool takes_lines(const DataOptions& options) { return std::holds_alternative<CsvOptions>(options.train); }
+
+std::shared_ptr<const Inputs> lines_as_inputs(const DataOptions& options, std::string text) {
+  return std::make_shared<TableInputs>(table_of(options), std::move(text), "-");
 }
 
 std::shared_ptr<const Inputs> open_inputs(const DataOptions& options, std::span<const std::string> paths) {
@@ -38,7 +54,9 @@ std::shared_ptr<const Inputs> open_inputs(const DataOptions& options, std::span<
                      "Predict a data set of the job with --data, or call the model from a program.");
   }
   const auto open = [&]<class Options>(const Options& train) -> std::shared_ptr<const Inputs> {
-    if constexpr (CropsImages<Options>) {
+    if constexpr (std::same_as<Options, CsvOptions>) {
+      return std::make_shared<TableInputs>(table_of(options), input_files(paths, TableInputs::kEndings));
+    } else if constexpr (CropsImages<Options>) {
       return std::make_shared<ImageInputs>(input_files(paths, ImageInputs::kEndings), crop_of(train));
     } else {
       return std::make_shared<ArrayInputs>(input_files(paths, ArrayInputs::kEndings), trained.inputs().front(),

@@ -47,6 +47,11 @@ std::vector<std::string> input_files(std::span<const std::string> paths, std::sp
 /// Inputs::row_title() of what open_inputs() gives for such a model.
 std::string_view row_title_of(const DataOptions& options);
 
+/// Whether samples of such a model are lines of text, tables' rows, so that they can be answered one by one.
+bool takes_lines(const DataOptions& options);
+/// A text of such lines as samples; of tables the first one names the columns, where the training files had a header.
+std::shared_ptr<const Inputs> lines_as_inputs(const DataOptions& options, std::string text);
+
 /// Opens files as samples for a model that was trained on the training data of `options`, whose preparation is known:
 /// prepared as these were, but for the normalisation. Throws UsageError as input_files() does, and where files cannot
 /// stand for such samples. A file that cannot be read is one sample, whose get() throws.

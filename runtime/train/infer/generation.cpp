@@ -64,39 +64,66 @@ class Writer {
 
 }  // namespace
 
-GenerateResult generate(const job::Job& job, const GenerateOptions& options,
-                        const std::function<void(std::string_view)>& emit) {
-  require_none(problems_of(options.sampling), "infer");
-  const data::DataOptions data = data_of(job, options.saved);
-  const data::TextCodec codec = codec_of(data);
-  const std::vector<std::int64_t> prompt = codec.encode(options.prompt);
-  if (prompt.empty()) throw UsageError("--prompt: is empty", "Give the text to go on with.");
-  const checkpoint::Checkpoint saved = find_checkpoint(options.saved.checkpoint);
-  for (const std::string& notice : saved.notices) spdlog::warn(notice);
-  const data::Description description = describe(data, data::Split::kTrain);
-  for (const std::int64_t token : prompt) {
-    if (token < description.vocabulary) continue;
-    throw UsageError("--prompt: token " + std::to_string(token) + " is outside the data's vocabulary of " +
-                     std::to_string(description.vocabulary));
+struct Generator::Loaded {
+  Loaded(const job::Job& job, const SavedModel& from, Device on)
+      : data(data_of(job, from)),
+        codec(codec_of(data)),
+        saved(find_checkpoint(from.checkpoint)),
+        description(describe(data, data::Split::kTrain)),
+        model(build_model(job, Task(job.train(), description))),
+        language(dynamic_cast<model_zoo::LanguageModel*>(model.get())),
+        device(on) {
+    for (const std::string& notice : saved.notices) spdlog::warn(notice);
+    if (language == nullptr) throw UsageError("the job's model writes no texts: gpt and llama do");
+    restore_for(job, saved, [&] { step::restore_model(*model, saved, weights_of(from.raw_weights)); });
+    model->to(device).train(false);
   }
-  const std::unique_ptr<nn::Module> model = build_model(job, Task(job.train(), description));
-  auto* const language = dynamic_cast<model_zoo::LanguageModel*>(model.get());
-  if (language == nullptr) throw UsageError("the job's model writes no texts: gpt and llama do");
-  restore_for(job, saved, [&] { step::restore_model(*model, saved, weights_of(options.saved.raw_weights)); });
-  model->to(options.device).train(false);
 
+  /// The tokens of a prompt, all of them the model's.
+  std::vector<std::int64_t> tokens_of(const std::string& prompt) const {
+    std::vector<std::int64_t> tokens = codec.encode(prompt);
+    if (tokens.empty()) throw UsageError("--prompt: is empty", "Give the text to go on with.");
+    for (const std::int64_t token : tokens) {
+      if (token < description.vocabulary) continue;
+      throw UsageError("--prompt: token " + std::to_string(token) + " is outside the data's vocabulary of " +
+                       std::to_string(description.vocabulary));
+    }
+    return tokens;
+  }
+
+  data::DataOptions data;
+  data::TextCodec codec;
+  checkpoint::Checkpoint saved;
+  data::Description description;
+  std::unique_ptr<nn::Module> model;
+  model_zoo::LanguageModel* language;
+  Device device;
+};
+
+Generator::Generator(const job::Job& job, const SavedModel& saved, Device device)
+    : loaded_(std::make_unique<Loaded>(job, saved, device)) {}
+
+Generator::~Generator() = default;
+
+GenerateResult Generator::write(const GenerateOptions& options, const std::function<void(std::string_view)>& emit) {
+  require_none(problems_of(options.sampling), "infer");
+  std::vector<std::int64_t> unseen = loaded_->tokens_of(options.prompt);
   const autograd::NoGrad no_grad;
   const CounterRng random(options.seed, CounterRng::Purpose::kUser);
-  Writer writer(*language, description.vocabulary, options.device);
+  Writer writer(*loaded_->language, loaded_->description.vocabulary, loaded_->device);
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<std::int64_t> unseen = prompt;
   for (std::int64_t i = 0; i < options.tokens; ++i) {
     const std::vector<float> logits = writer.next(unseen);
     unseen = {nn::sample_token(logits, options.sampling, random, static_cast<std::uint64_t>(i))};
-    emit(codec.decode(unseen.front()));
+    emit(loaded_->codec.decode(unseen.front()));
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-  return {saved.path, options.tokens, static_cast<double>(options.tokens) / std::max(time.count(), 1e-9)};
+  return {loaded_->saved.path, options.tokens, static_cast<double>(options.tokens) / std::max(time.count(), 1e-9)};
+}
+
+GenerateResult generate(const job::Job& job, const GenerateOptions& options,
+                        const std::function<void(std::string_view)>& emit) {
+  return Generator(job, options.saved, options.device).write(options, emit);
 }
 
 }  // namespace lockstep::train

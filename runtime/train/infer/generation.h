@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,21 @@ struct GenerateResult {
   std::string checkpoint;
   std::int64_t tokens = 0;    ///< that were added
   double tokens_per_s = 0.0;  ///< of these
+};
+
+/// A job's language model, which writes texts in float32. One process's and one thread's.
+class Generator {
+ public:
+  /// Throws Error, and UsageError where the model writes no texts or its tokens have no text.
+  Generator(const job::Job& job, const SavedModel& saved, Device device);
+  ~Generator();
+
+  /// As generate() below.
+  GenerateResult write(const GenerateOptions& options, const std::function<void(std::string_view)>& emit);
+
+ private:
+  struct Loaded;
+  std::unique_ptr<Loaded> loaded_;
 };
 
 /// Continues a text with the job's language model, in float32: `emit` is given the bytes of each token as it is drawn.

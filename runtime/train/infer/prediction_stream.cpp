@@ -1,73 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/infer/prediction_stream.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/train/infer/input_lines.h"
 
 namespace lockstep::train {
 
 namespace {
-
-constexpr std::size_t kMostLineBytes = std::size_t{1} << 20;
-/// Lines that are answered together.
-constexpr std::size_t kMostLines = 256;
-
-/// The lines of a descriptor, as many at a time as are there.
-class Lines {
- public:
-  explicit Lines(int input) : input_(input) {}
-
-  /// At least one, and at most kMostLines; none at the end.
-  std::vector<std::string> next() {
-    std::vector<std::string> lines;
-    while (lines.empty()) {
-      std::size_t begin = 0;
-      for (std::size_t end; lines.size() < kMostLines && (end = text_.find('\n', begin)) != std::string::npos;) {
-        take(text_.substr(begin, end - begin), lines);
-        begin = end + 1;
-      }
-      text_.erase(0, begin);
-      if (!lines.empty()) break;
-      if (ended_) {
-        take(std::move(text_), lines);
-        text_.clear();
-        break;
-      }
-      if (text_.size() > kMostLineBytes) throw StorageError("--input -: a line is longer than 1 MiB");
-      read_more();
-    }
-    return lines;
-  }
-
- private:
-  static void take(std::string line, std::vector<std::string>& lines) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) lines.push_back(std::move(line));
-  }
-
-  void read_more() {
-    char buffer[1 << 16];
-    ssize_t got = 0;
-    do {
-      got = ::read(input_, buffer, sizeof buffer);
-    } while (got < 0 && errno == EINTR);
-    if (got < 0) throw StorageError("--input -: cannot read: " + std::generic_category().message(errno));
-    ended_ = got == 0;
-    text_.append(buffer, static_cast<std::size_t>(got));
-  }
-
-  int input_;
-  std::string text_;
-  bool ended_ = false;
-};
 
 /// One path's predictions, or its failure.
 std::vector<Prediction> predicted(Predictor& predictor, const std::string& path) {
@@ -93,16 +35,43 @@ std::vector<Prediction> predicted(Predictor& predictor, const std::vector<std::s
   return all;
 }
 
+/// Answers lines.
+class Answering {
+ public:
+  explicit Answering(Predictor& predictor) : predictor_(predictor), takes_rows_(predictor.takes_lines()) {}
+
+  std::vector<Prediction> answer(std::vector<std::string> lines) {
+    if (!takes_rows_) return predicted(predictor_, lines);
+    // The first line of all names the columns, or is a row as the others are: then it is not needed again.
+    if (header_.empty() && predictor_.names_columns()) {
+      header_ = lines.front() + "\n";
+      lines.erase(lines.begin());
+    }
+    std::string text = header_;
+    for (const std::string& line : lines) text += line + "\n";
+    std::vector<Prediction> predictions = predictor_.predict_lines(std::move(text));
+    for (Prediction& prediction : predictions) prediction.place.row = rows_++;
+    return predictions;
+  }
+
+ private:
+  Predictor& predictor_;
+  bool takes_rows_;
+  std::string header_;
+  std::int64_t rows_ = 0;
+};
+
 }  // namespace
 
 StreamCounts predict_lines(Predictor& predictor, int input, PredictionLine line,
                            const std::function<void(std::string_view)>& emit) {
   emit(header_of(line));
   StreamCounts counts;
-  Lines lines(input);
-  for (std::vector<std::string> paths = lines.next(); !paths.empty(); paths = lines.next()) {
+  InputLines lines(input);
+  Answering answering(predictor);
+  for (std::vector<std::string> found = lines.next(); !found.empty(); found = lines.next()) {
     std::string answer;
-    for (const Prediction& prediction : predicted(predictor, paths)) {
+    for (const Prediction& prediction : answering.answer(std::move(found))) {
       ++counts.inputs;
       if (!prediction.error.empty()) ++counts.failures;
       answer += prediction.error.empty() ? line_of(line, prediction.place, prediction.numbers)

@@ -16,9 +16,10 @@ struct StreamCounts {
 };
 
 /// Predicts what lines name, until their end: a line that comes is answered before the next one is waited for, and
-/// lines that wait together are predicted together. `input`: a descriptor, whose lines are paths. `emit` is given the
-/// header, and then the lines of each answer. A path that cannot be predicted is a failure, whatever is wrong with it.
-/// Throws StorageError where the descriptor cannot be read or a line is longer than 1 MiB.
+/// lines that wait together are predicted together. `input`: a descriptor, whose lines are paths, or of a table its
+/// rows behind the line that names the columns. `emit` is given the header, and then the lines of each answer. What
+/// cannot be predicted is a failure, whatever is wrong with it. Throws StorageError where the descriptor cannot be read
+/// or a line is longer than 1 MiB, UsageError that names the columns that are lacking.
 StreamCounts predict_lines(Predictor& predictor, int input, PredictionLine line,
                            const std::function<void(std::string_view)>& emit);
 

@@ -28,14 +28,6 @@ std::string_view name_of_class(const PredictionLine& line, std::int64_t number) 
   return line.class_names[static_cast<std::size_t>(number)];
 }
 
-/// A cell of CSV, in quotes where RFC 4180 asks for them.
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string cell = "\"";
-  for (const char c : text) cell.append(c == '"' ? 2 : 1, c);
-  return cell + '"';
-}
-
 std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -146,6 +138,13 @@ std::string json_place(const PredictionLine& line, const data::InputPlace& place
 }
 
 }  // namespace
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string cell = "\"";
+  for (const char c : text) cell.append(c == '"' ? 2 : 1, c);
+  return cell + '"';
+}
 
 std::string header_of(const PredictionLine& line) {
   if (line.format != TextFormat::kCsv) return {};

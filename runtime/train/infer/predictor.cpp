@@ -92,7 +92,21 @@ Tensor Predictor::predict(const Tensor& samples) {
 }
 
 std::vector<Prediction> Predictor::predict(std::span<const std::string> paths) {
-  const PreparedInputs prepared = prepared_inputs(deployed_->data, paths);
+  return predict_prepared(prepared_inputs(deployed_->data, paths));
+}
+
+bool Predictor::takes_lines() const { return data::takes_lines(deployed_->data); }
+
+bool Predictor::names_columns() const {
+  const auto& table = deployed_->data.prepared->table;
+  return table && table->header;
+}
+
+std::vector<Prediction> Predictor::predict_lines(std::string lines) {
+  return predict_prepared(prepared(deployed_->data, data::lines_as_inputs(deployed_->data, std::move(lines))));
+}
+
+std::vector<Prediction> Predictor::predict_prepared(const PreparedInputs& prepared) {
   const std::int64_t size = prepared.readable->size();
   std::vector<Prediction> predictions;
   if (size == 0) return predictions;

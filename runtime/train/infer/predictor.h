@@ -16,6 +16,7 @@
 
 namespace lockstep::train {
 
+struct PreparedInputs;
 struct TrainedRun;
 
 struct PredictorOptions {
@@ -58,11 +59,20 @@ class Predictor {
 
   /// Files and folders, in their order: prepared as the training data were and predicted in batches.
   std::vector<Prediction> predict(std::span<const std::string> paths);
+  /// Whether samples are lines of a table, which predict_lines() takes.
+  bool takes_lines() const;
+  /// Whether the first line names the columns.
+  bool names_columns() const;
+  /// Lines of a table, behind the line that names their columns where the training files had one. Their places have the
+  /// path "-". Throws UsageError that names the columns that are lacking.
+  std::vector<Prediction> predict_lines(std::string lines);
   /// Samples [n, sample_shape()...], prepared by the caller as the model is to see them, float32 or int64 tokens ->
   /// float32 [n, shape()...] on the CPU. Throws ShapeError.
   Tensor predict(const Tensor& samples);
 
  private:
+  std::vector<Prediction> predict_prepared(const PreparedInputs& prepared);
+
   struct Deployed;
   std::unique_ptr<Deployed> deployed_;
 };

@@ -19,5 +19,7 @@ struct PreparedInputs {
 
 /// Throws as data::open_inputs().
 PreparedInputs prepared_inputs(const data::DataOptions& data, std::span<const std::string> paths);
+/// Of inputs that are open.
+PreparedInputs prepared(const data::DataOptions& data, std::shared_ptr<const data::Inputs> inputs);
 
 }  // namespace lockstep::train

@@ -31,6 +31,14 @@ data { global_batch: 8 train { arrays { features: "data/x.npy" targets: "data/y.
 optimizer { sgd { lr: 0.1 } }
 train { steps: 4 %s }
 """
+TABLE = """
+name: "table"
+model { mlp { hidden: 8 } }
+data { global_batch: 8 train { csv { files: "data/t.csv" target_kind: %s blanks: FILL words: ONE_HOT } } %s
+       normalize { mean: 20 std: 20 } }
+optimizer { sgd { lr: 0.01 } }
+train { steps: 2 }
+"""
 TEXT = """
 name: "text"
 model { gpt { layers: 1 width: 16 heads: 2 } }
@@ -236,10 +244,60 @@ class CarriedRuns(RunTest):
         (self.away / "wide.npy").write_bytes(npy("<f4", (2, 4), array.array("f", floats(8)).tobytes()))
         self.assertIn("samples of [3]", self.call("infer", run, "--input", "wide.npy", code=2))
 
+    def table_run(self, kind="CLASSES", rest=""):
+        lines = ["age,city,bought"]
+        for i in range(40):
+            age = "" if i % 9 == 4 else str(20 + i)
+            city = ("Rome", '"Oslo, north"', "Bern")[i % 3]
+            lines.append(f"{age},{city},{('no', 'yes')[i // 20] if kind == 'CLASSES' else i}")
+        (self.home / "data/t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return self.trained(TABLE % (kind, rest))
+
+    def test_a_run_alone_predicts_tables(self):
+        run = self.table_run()
+        (self.away / "new.csv").write_text('id,city,age\n7,Rome,23\n8,"Oslo, north",\n9,Bern,old\n10,Paris,55\n', encoding="utf-8")
+        rows = self.rows(self.call("infer", run, "--input", "new.csv"))
+        self.assertEqual([(row["path"], row["row"]) for row in rows], [("new.csv", str(i)) for i in range(4)])
+        self.assertEqual([row["name"] in ("no", "yes") for row in rows], [True, True, False, True])
+        self.assertEqual(rows[2]["p0"], "")
+        (self.away / "lacking.csv").write_text("age\n23\n", encoding="utf-8")
+        self.assertIn("city", self.call("infer", run, "--input", "lacking.csv", code=2))
+        # As a subprocess: rows in, answers out.
+        with subprocess.Popen([LOCKSTEP, "infer", str(run), "--input", "-", "--json"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True, cwd=self.away) as process:
+            process.stdin.write("city,age\n")
+            for i, line in enumerate(("Rome,23", '"Oslo, north",')):
+                process.stdin.write(line + "\n")
+                process.stdin.flush()
+                answer = json.loads(process.stdout.readline())
+                self.assertEqual((answer["path"], answer["row"], answer["name"]), ("-", i, rows[i]["name"]))
+                self.assertEqual(answer["probabilities"], [float(rows[i]["p0"]), float(rows[i]["p1"])])
+        self.assertEqual(process.returncode, 0)
+
+    def test_predictions_of_a_table_are_in_its_units(self):
+        run = self.table_run("NUMBERS", "normalize_target { mean: 1000 std: 0.001 }")
+        (self.away / "new.csv").write_text("city,age\nRome,23\n", encoding="utf-8")
+        row, = self.rows(self.call("infer", run, "--input", "new.csv"))
+        self.assertAlmostEqual(float(row["prediction"]), 1000, delta=1)
+
     def test_a_text_run_alone_writes_on(self):
         (self.home / "data/text.txt").write_text("one two three " * 40, encoding="utf-8")
         run = self.trained(TEXT)
-        self.assertTrue(self.call("infer", run, "--prompt", "one ", "--tokens", "4", "--temperature", "0").startswith("one "))
+        written = self.call("infer", run, "--prompt", "one ", "--tokens", "4", "--temperature", "0")
+        self.assertTrue(written.startswith("one "))
+        (self.away / "p.txt").write_text("one \n\ntwo\n", encoding="utf-8")
+        (self.away / "p.jsonl").write_text('{"prompt": "one "}\n"two"\n{"wrong": 1}\n', encoding="utf-8")
+        greedy = ("--tokens", "4", "--temperature", "0")
+        lines = [json.loads(line) for line in self.call("infer", run, "--input", "p.txt", "p.jsonl", "--json", *greedy).splitlines()]
+        self.assertEqual([(line["path"], line["line"]) for line in lines],
+                         [("p.txt", 0), ("p.txt", 2), ("p.jsonl", 0), ("p.jsonl", 1), ("p.jsonl", 2)])
+        self.assertEqual(lines[0]["prompt"] + lines[0]["text"] + "\n", written)
+        self.assertEqual(lines[0]["text"], lines[2]["text"])
+        self.assertEqual(lines[1]["text"], lines[3]["text"])
+        self.assertIn("error", lines[4])
+        rows = self.rows(self.call("infer", run, "--input", "p.txt", *greedy))
+        self.assertEqual([row["text"] for row in rows], [line["text"] for line in lines[:2]])
+        self.call("infer", run, "--input", "p.jsonl", "--strict", "--out", "p.csv", *greedy, code=4)
 
     def test_a_run_beside_its_job_is_found_from_another_folder(self):
         self.paint("train", 8)

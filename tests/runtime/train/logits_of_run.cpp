@@ -32,7 +32,7 @@ Tensor samples_in(const std::string& path) {
 }
 
 void run(const std::string& job, const std::string& directory, const std::string& samples, const std::string& out) {
-  const RestoredModel restored = restored_model(job::load(job), directory, false);
+  const RestoredModel restored = restored_model(job::load(job), {.checkpoint = directory});
   const autograd::NoGrad no_grad;
   restored.model->train(false);
   const Tensor logits = restored.model->forward(samples_in(samples));

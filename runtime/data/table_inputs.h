@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/data/formats/csv_reader.h"
+#include "runtime/data/inputs.h"
+#include "runtime/data/table_encoding.h"
+
+namespace lockstep::data {
+
+/// Lines of tables to predict, encoded as the training data's lines: their columns by name, in any order and beside
+/// others; the target need not be there.
+class TableInputs : public Inputs {
+ public:
+  static constexpr std::array<std::string_view, 8> kEndings{".csv",    ".tsv",    ".txt",    ".tab",
+                                                            ".csv.gz", ".tsv.gz", ".txt.gz", ".tab.gz"};
+  static constexpr std::string_view kRowTitle = "row";
+
+  /// Reads all lines. Throws UsageError that names the columns that a file lacks.
+  TableInputs(const TableEncoding& encoding, const std::vector<std::string>& files);
+  /// The lines of a text in memory, with its header if the encoding has one. `title`: what messages and places call it.
+  TableInputs(const TableEncoding& encoding, std::string text, const std::string& title);
+
+  std::int64_t size() const override { return std::ssize(rows_); }
+  Shape sample_shape() const override { return {width_}; }
+  InputPlace place(std::int64_t index) const override;
+  std::string_view row_title() const override { return kRowTitle; }
+
+ private:
+  struct Row {
+    std::size_t file;
+    std::int64_t number;       ///< within the file, counted from 0
+    std::string failure = {};  ///< why there are no values
+  };
+  void add_lines(CsvReader& reader, const TableEncoding& encoding);
+  void read(std::int64_t index, const Sample& sample) const override;
+
+  std::int64_t width_;
+  std::vector<std::string> files_;
+  std::vector<Row> rows_;
+  std::vector<float> values_;  ///< [rows, width]
+};
+
+}  // namespace lockstep::data
