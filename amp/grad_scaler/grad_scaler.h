@@ -93,11 +93,11 @@ class GradScaler {
   void update(const Tensor& new_scale);
   /// update() for a loop that calls require_progress() itself, once it has told of the step.
   /// `report`: written on the device with it, the scale as it then is.
-  void adapt(const kernels::StepReport& report = {}) { adapt(Tensor(), report); }
+  void adapt(const StepReport& report = {}) { adapt(Tensor(), report); }
   /// Throws NumericsError, on every rank alike, once max_consecutive_skips steps in a row were skipped, and PeerError
   /// where `rank` says that the ranks differ. `state` as it is after update(); parameter and rank are those of the
   /// verdict, for the message.
-  void require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const;
+  void require_progress(const LossScaleState& state, const std::string& parameter, int rank) const;
 
   /// Throws PeerError on every rank where the state that step() compares differs, naming two ranks and the difference.
   /// Waits for a GPU. A collective.
@@ -106,7 +106,7 @@ class GradScaler {
   void forget_checks() { optimizers_.clear(); }
 
   /// The scale and what moves it, on the device; defined once a loss was scaled or a state was loaded.
-  const DeviceValue<kernels::LossScaleState>& state() const { return state_; }
+  const DeviceValue<LossScaleState>& state() const { return state_; }
   // Each of these waits for a GPU.
   float get_scale() const { return now().scale; }  ///< 1 where disabled
   std::uint32_t growth_tracker() const { return static_cast<std::uint32_t>(now().growth_tracker); }
@@ -142,13 +142,13 @@ class GradScaler {
   void set(const GradScalerOptions& options);
   void place(Device device);
   /// `new_scale` on the device; undefined: there is none.
-  void adapt(const Tensor& new_scale, const kernels::StepReport& report);
+  void adapt(const Tensor& new_scale, const StepReport& report);
   /// `scaled` as the result of an operation in the graph. Gradients that pass through it are known to be this scaler's.
   Tensor marked(const Tensor& scaled) const;
   void finish_update(const Tensor& new_scale);
   /// Above 0 where the gradients of any optimizer were bad; undefined where none was checked since the last update().
   Tensor found_inf() const;
-  kernels::LossScaleState now() const { return state_.defined() ? state_.read() : initial_; }
+  LossScaleState now() const { return state_.defined() ? state_.read() : initial_; }
   PerOptimizer& record_of(const optim::Optimizer& optimizer);
   void agree_on(const Tensor& flags, const optim::Optimizer& optimizer, PerOptimizer& record);
   void require_device(Device device, const std::string& of) const;
@@ -162,9 +162,9 @@ class GradScaler {
   std::uint32_t scale_changes_ = 0;  ///< that the host knows of
   GradScalerOptions options_;
   std::shared_ptr<comm::Communicator> communicator_;
-  kernels::LossScaleState initial_;
-  DeviceValue<kernels::LossScaleState> state_;   ///< where the losses are
-  DeviceValue<kernels::LossScaleOptions> rule_;  ///< options_, there
+  LossScaleState initial_;
+  DeviceValue<LossScaleState> state_;   ///< where the losses are
+  DeviceValue<LossScaleOptions> rule_;  ///< options_, there
   std::mutex placing_;
   std::atomic<bool> scaled_ = false;
   std::vector<PerOptimizer> optimizers_;  ///< since the last update(), in the order of their first call: every rank's

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "amp/grad_scaler/types.h"
 #include "comm/group/communicator.h"
-#include "runtime/kernels/decisions.h"
 #include "runtime/tensor/device_value.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::amp {
-
-/// The agreement of all ranks, which is reached before anything changes. found_inf is 1 or 0; slot counts in the
-/// arena's order, the order of backward.
-using Verdict = kernels::StepVerdict;
 
 /// The explicit MAX over ranks that makes a step applied or skipped by all alike; appended to the device's current
 /// stream. `reduced` flags (float32 [parameters]) are those of the reduced gradients, `local` those of this rank's own
@@ -20,6 +16,6 @@ using Verdict = kernels::StepVerdict;
 /// runtime/kernels/functors/decisions.h; a step that is skipped is one for which each optimizer's kernel returns at
 /// once (StepScalars::found_inf).
 DeviceValue<Verdict> agree(const Tensor& reduced, const Tensor& local, comm::Communicator& communicator,
-                           const kernels::RankState& state = {});
+                           const RankState& state = {});
 
 }  // namespace lockstep::amp

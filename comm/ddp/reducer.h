@@ -97,8 +97,9 @@ class Reducer {
   bool delay_;
   bool enabled_ = true;
   std::vector<Bucket> buckets_;
-  std::vector<std::vector<kernels::ArenaSegment>> segments_;  ///< the parameters of each bucket
-  std::vector<Lane> lanes_;                                   ///< bucket b takes number b modulo their count
+  using ArenaSegment = kernels::ArenaSegment;
+  std::vector<std::vector<ArenaSegment>> segments_;  ///< the parameters of each bucket
+  std::vector<Lane> lanes_;                          ///< bucket b takes number b modulo their count
   CommunicationHook communication_hook_;
   std::function<void()> on_begin_;
   std::function<void(std::size_t)> on_gradient_;

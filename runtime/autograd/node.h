@@ -21,6 +21,8 @@
 
 namespace lockstep::autograd {
 
+using kernels::Activation;
+
 /// The dtypes of an arena's slots into which an operation can write a gradient.
 enum class TargetDType : std::uint8_t {
   kOwn,  ///< float32, and the input's dtype
@@ -37,7 +39,7 @@ struct GradTarget {
 /// makes dy as a matrix product can multiply that in on its way out (kernels::Epilogue), which saves a pass over it and
 /// rounds 16-bit values once instead of twice.
 struct ActivationDerivative {
-  kernels::Activation activation = kernels::Activation::kNone;
+  Activation activation = Activation::kNone;
   SavedTensor at;  ///< the result's shape and dtype: z, or the result where the derivative follows from that
 };
 

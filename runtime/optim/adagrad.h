@@ -38,9 +38,8 @@ struct AdagradOptions {
 
 inline FieldProblems problems_of(const AdagradOptions& options) { return problems_in_fields(options); }
 
-inline kernels::ElementRule rule_of(const AdagradOptions& options) {
-  return kernels::AdagradRule{
-      .lr_decay = options.lr_decay, .epsilon = options.epsilon, .decoupled = options.adagrad_w_mode};
+inline ElementRule rule_of(const AdagradOptions& options) {
+  return AdagradRule{.lr_decay = options.lr_decay, .epsilon = options.epsilon, .decoupled = options.adagrad_w_mode};
 }
 
 inline std::vector<ElementState> states_of(const AdagradOptions& options) {

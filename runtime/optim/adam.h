@@ -61,16 +61,16 @@ struct AdamwOptions {
 inline FieldProblems problems_of(const AdamOptions& options) { return problems_in_fields(options); }
 inline FieldProblems problems_of(const AdamwOptions& options) { return problems_in_fields(options); }
 
-inline kernels::ElementRule rule_of(const AdamOptions& options) {
-  return kernels::AdamRule{
+inline ElementRule rule_of(const AdamOptions& options) {
+  return AdamRule{
       .beta1 = options.beta1, .beta2 = options.beta2, .epsilon = options.epsilon, .amsgrad = options.amsgrad};
 }
-inline kernels::ElementRule rule_of(const AdamwOptions& options) {
-  return kernels::AdamRule{.beta1 = options.beta1,
-                           .beta2 = options.beta2,
-                           .epsilon = options.epsilon,
-                           .decoupled = true,
-                           .amsgrad = options.amsgrad};
+inline ElementRule rule_of(const AdamwOptions& options) {
+  return AdamRule{.beta1 = options.beta1,
+                  .beta2 = options.beta2,
+                  .epsilon = options.epsilon,
+                  .decoupled = true,
+                  .amsgrad = options.amsgrad};
 }
 
 inline std::vector<ElementState> adam_states(bool amsgrad) {

@@ -21,7 +21,7 @@ struct ElementState {
 /// the rule, and its states in the rule's order.
 template <class Options>
 concept ElementOptions = requires(const Options& options) {
-  { rule_of(options) } -> std::convertible_to<kernels::ElementRule>;
+  { rule_of(options) } -> std::convertible_to<ElementRule>;
   { states_of(options) } -> std::same_as<std::vector<ElementState>>;
 };
 
@@ -42,11 +42,11 @@ class ElementOptimizer : public Optimizer {
 
  protected:
   void allocate_state() override;
-  void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) override;
+  void update(const ArenaSlice& slice, const StepScalars& scalars) override;
 
  private:
   std::string name_;
-  kernels::ElementRule rule_;
+  ElementRule rule_;
   std::vector<ElementState> element_states_;
   std::vector<Tensor> tensors_;  ///< of element_states_
 };

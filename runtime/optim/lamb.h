@@ -19,10 +19,10 @@ class Lamb : public Optimizer {
  protected:
   bool adapts(const nn::Parameter&, float weight_decay) const override { return use_nvlamb_ || weight_decay != 0.0f; }
   void allocate_state() override;
-  void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) override;
+  void update(const ArenaSlice& slice, const StepScalars& scalars) override;
 
  private:
-  kernels::LambRule rule_;
+  LambRule rule_;
   bool use_nvlamb_;
   Tensor exp_avg_;
   Tensor exp_avg_sq_;

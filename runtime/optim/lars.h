@@ -7,7 +7,7 @@
 
 namespace lockstep::optim {
 
-kernels::ElementRule rule_of(const LarsOptions& options);
+ElementRule rule_of(const LarsOptions& options);
 std::vector<ElementState> states_of(const LarsOptions& options);
 
 /// LARS (You, Gitman, Ginsburg: arXiv 1708.03888) as MLPerf trains ResNet with it: LarsOptions says how.

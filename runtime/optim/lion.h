@@ -35,8 +35,8 @@ struct LionOptions {
 
 inline FieldProblems problems_of(const LionOptions& options) { return problems_in_fields(options); }
 
-inline kernels::ElementRule rule_of(const LionOptions& options) {
-  return kernels::LionRule{.beta1 = options.beta1, .beta2 = options.beta2};
+inline ElementRule rule_of(const LionOptions& options) {
+  return LionRule{.beta1 = options.beta1, .beta2 = options.beta2};
 }
 
 inline std::vector<ElementState> states_of(const LionOptions&) { return {{"exp_avg"}}; }

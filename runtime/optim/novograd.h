@@ -21,10 +21,10 @@ class Novograd : public Optimizer {
 
  protected:
   void allocate_state() override;
-  void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) override;
+  void update(const ArenaSlice& slice, const StepScalars& scalars) override;
 
  private:
-  kernels::NovogradRule rule_;
+  NovogradRule rule_;
   Tensor exp_avg_;
   Tensor exp_avg_sq_;
 };

@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "runtime/base/option_lines.h"
-#include "runtime/kernels/arena.h"
-#include "runtime/kernels/decisions.h"
 #include "runtime/nn/arena.h"
 #include "runtime/optim/optimizer_options.h"
 #include "runtime/optim/parameter_groups.h"
+#include "runtime/optim/types.h"
 #include "runtime/tensor/device_value.h"
 
 namespace lockstep::optim {
@@ -80,7 +79,7 @@ class Optimizer {
   /// that work that was captured before is captured anew.
   const Tensor& device_learning_rates() const { return device_rates_; }
   /// The step that comes next, on the device; defined after attach().
-  const DeviceValue<kernels::ScheduleState>& schedule() const { return schedule_; }
+  const DeviceValue<ScheduleState>& schedule() const { return schedule_; }
   /// By parameter, in the order of slots(), how many steps were applied to it: int64 [parameters] on the device;
   /// restored by writing into it.
   const Tensor& parameter_steps() const { return parameter_steps_; }
@@ -118,7 +117,7 @@ class Optimizer {
   /// gradient is not finite nothing happens, and the statistics are forgotten. Such steps are counted, and the first is
   /// said in the log: on the CPU at once, on a GPU by skipped_steps(). Throws UsageError where a gradient is known to
   /// be multiplied by a GradScaler's scale, and as require_reduced() does.
-  DeviceValue<kernels::StepVerdict> step();
+  DeviceValue<StepVerdict> step();
   /// How many calls of step() were skipped since attach(); counts to 2^24. Waits for a GPU.
   std::int64_t skipped_steps() const;
 
@@ -149,9 +148,9 @@ class Optimizer {
       : Optimizer(std::move(parameters), checked(rule, "optimizer." + std::string(Rule::kKind)).lr, rule.weight_decay,
                   options, lines_of(rule)) {}
   /// Limits the norm of all gradients, clip_norm or not; the smaller of the two holds.
-  void limit_norm(const kernels::NormLimit& limit);
+  void limit_norm(const NormLimit& limit);
   /// From now on each parameter that adapts has a rate of its own, which `rule` computes: see adapts().
-  void adapt_layers(const kernels::LayerRateRule& rule) { layer_rule_ = rule; }
+  void adapt_layers(const LayerRateRule& rule) { layer_rule_ = rule; }
   /// Whether a parameter's norms change its rate where no group says so.
   virtual bool adapts(const nn::Parameter&, float /*weight_decay*/) const { return true; }
 
@@ -160,7 +159,7 @@ class Optimizer {
   Tensor add_state(const std::string& name, double value = 0.0);
   Tensor add_parameter_state(const std::string& name);
   /// Called for each arena, with the slice of it that holds the optimizer's parameters.
-  virtual void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) = 0;
+  virtual void update(const ArenaSlice& slice, const StepScalars& scalars) = 0;
   /// Within update(): the part of a tensor of state() that belongs to the slice, as long as its master. Undefined where
   /// `state` is.
   Tensor in_slice(const Tensor& state) const;
@@ -177,8 +176,8 @@ class Optimizer {
     bool whole = false;      ///< the arena holds no others
     std::int64_t begin = 0;  ///< elements [begin, end) of the arena, from its first parameter to its last
     std::int64_t end = 0;
-    std::int64_t state_begin = 0;                 ///< where they begin in the state's tensors
-    std::vector<kernels::ArenaSegment> segments;  ///< a parameter each
+    std::int64_t state_begin = 0;        ///< where they begin in the state's tensors
+    std::vector<ArenaSegment> segments;  ///< a parameter each
   };
 
   void add_part(const std::shared_ptr<nn::Arena>& arena, std::vector<bool>& held);
@@ -188,7 +187,7 @@ class Optimizer {
   /// The numbers of the optimizer's parameters, of those that `of` gives for all slots of an arena, float32 [slots].
   Tensor gather(const std::function<Tensor(const nn::Arena&)>& of) const;
   /// The segments of parameters that require a gradient, with masters of the compute dtype or of float32.
-  std::vector<kernels::ArenaSegment> segments_to_update(const Part& part, bool rounded) const;
+  std::vector<ArenaSegment> segments_to_update(const Part& part, bool rounded) const;
   void say_skipped(std::int64_t steps) const;
 
   std::uint64_t id_;
@@ -196,12 +195,12 @@ class Optimizer {
   std::uint64_t options_hash_;
   std::vector<nn::Parameter> parameters_;
   std::vector<ParameterOptions> per_parameter_;
-  std::optional<kernels::NormLimit> norm_limit_;
+  std::optional<NormLimit> norm_limit_;
   std::optional<double> clip_value_;
-  std::optional<kernels::LayerRateRule> layer_rule_;
+  std::optional<LayerRateRule> layer_rule_;
   std::vector<float> rates_;
   Tensor device_rates_;  ///< float32, rates_ on the device
-  DeviceValue<kernels::ScheduleState> schedule_;
+  DeviceValue<ScheduleState> schedule_;
   Tensor parameter_steps_;
   std::vector<Part> parts_;
   std::vector<Slot> slots_;
@@ -209,7 +208,7 @@ class Optimizer {
   const Part* updated_ = nullptr;  ///< the one that update() is called for
   std::vector<std::pair<std::string, Tensor>> state_;
   std::vector<std::pair<std::string, Tensor>> parameter_state_;
-  Tensor layer_rates_;  ///< float32 [parameters, 2]: kernels::LayerRate
+  Tensor layer_rates_;  ///< float32 [parameters, 2]: LayerRate
   Tensor skipped_;      ///< float32 [1]: calls of step() that were skipped, exact up to 2^24
   mutable bool said_skipped_ = false;
   Tensor flags_;

@@ -37,11 +37,11 @@ struct RmspropOptions {
 
 inline FieldProblems problems_of(const RmspropOptions& options) { return problems_in_fields(options); }
 
-inline kernels::ElementRule rule_of(const RmspropOptions& options) {
-  return kernels::RmspropRule{.alpha = options.alpha,
-                              .epsilon = options.epsilon,
-                              .momentum = static_cast<float>(options.momentum),
-                              .centered = options.centered};
+inline ElementRule rule_of(const RmspropOptions& options) {
+  return RmspropRule{.alpha = options.alpha,
+                     .epsilon = options.epsilon,
+                     .momentum = static_cast<float>(options.momentum),
+                     .centered = options.centered};
 }
 
 inline std::vector<ElementState> states_of(const RmspropOptions& options) {

@@ -42,10 +42,10 @@ inline FieldProblems problems_of(const SgdOptions& options) {
   return checks.problems();
 }
 
-inline kernels::ElementRule rule_of(const SgdOptions& options) {
-  return kernels::SgdRule{.momentum = static_cast<float>(options.momentum),
-                          .dampening = static_cast<float>(options.dampening),
-                          .nesterov = options.nesterov};
+inline ElementRule rule_of(const SgdOptions& options) {
+  return SgdRule{.momentum = static_cast<float>(options.momentum),
+                 .dampening = static_cast<float>(options.dampening),
+                 .nesterov = options.nesterov};
 }
 
 inline std::vector<ElementState> states_of(const SgdOptions& options) {

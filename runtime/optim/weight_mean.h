@@ -51,7 +51,7 @@ class WeightMean {
   nn::Arena& arena() const { return arena_; }
   /// Moves the mean towards the weights. Called behind the optimizer's step with its verdict, which GradScaler::step()
   /// and Optimizer::step() return. Appended to the device's current stream; may be captured.
-  void update(const DeviceValue<kernels::StepVerdict>& verdict);
+  void update(const DeviceValue<StepVerdict>& verdict);
   /// The mean begins again as the weights are: behind weights that were loaded.
   void restart();
 
@@ -76,8 +76,8 @@ class WeightMean {
 
  private:
   nn::Arena& arena_;
-  const DeviceValue<kernels::ScheduleState> schedule_;  ///< the optimizer's: how many steps were applied
-  kernels::MeanRule rule_;
+  const DeviceValue<ScheduleState> schedule_;  ///< the optimizer's: how many steps were applied
+  MeanRule rule_;
   Tensor mean_;
 };
 

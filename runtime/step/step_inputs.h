@@ -9,17 +9,19 @@
 
 namespace lockstep::step {
 
+using kernels::StepPosition;
+
 /// The inputs of one step, on its device. Steps of the same shapes find it in the same place on a GPU, so that a
 /// captured step can be launched again.
 struct StepInputs {
   std::uint64_t step = 0;                  ///< counted from 1
   std::vector<data::Batch> micro_batches;  ///< this rank's shares
-  Tensor positions;                        ///< uint8: kernels::StepPosition [micro-batches]
+  Tensor positions;                        ///< uint8: StepPosition [micro-batches]
   /// float32 [2], which ranks add up: 1 where this rank was told to stop, and its skipped samples.
   Tensor told;
 
-  const kernels::StepPosition* position(std::size_t micro_batch) const {
-    return static_cast<const kernels::StepPosition*>(positions.data()) + micro_batch;
+  const StepPosition* position(std::size_t micro_batch) const {
+    return static_cast<const StepPosition*>(positions.data()) + micro_batch;
   }
 };
 

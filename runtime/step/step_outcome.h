@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/kernels/decisions.h"
+#include "amp/grad_scaler/types.h"
+#include "runtime/optim/types.h"
 #include "runtime/tensor/device_value.h"
 #include "runtime/tensor/stream.h"
 
@@ -12,13 +13,13 @@ namespace lockstep::step {
 
 /// The outcome of a step, for the host. A step writes it on its device.
 struct StepOutcome {
-  kernels::StepVerdict verdict;
-  kernels::LossScaleState scale;    ///< after the step
-  kernels::ScheduleState schedule;  ///< after the step
-  float loss = 0.0f;                ///< mean over the step's samples on all ranks
-  float stop = 0.0f;                ///< how many ranks asked to stop
-  float skipped_samples = 0.0f;     ///< of the step's batches on all ranks: Batch::skipped_samples
-  float grad_norm = 0.0f;           ///< of the unscaled gradients, where clipping by norm measures it
+  amp::Verdict verdict;
+  amp::LossScaleState scale;      ///< after the step
+  optim::ScheduleState schedule;  ///< after the step
+  float loss = 0.0f;              ///< mean over the step's samples on all ranks
+  float stop = 0.0f;              ///< how many ranks asked to stop
+  float skipped_samples = 0.0f;   ///< of the step's batches on all ranks: Batch::skipped_samples
+  float grad_norm = 0.0f;         ///< of the unscaled gradients, where clipping by norm measures it
 
   bool skipped() const { return verdict.found_inf != 0.0f; }
 };
