@@ -40,7 +40,8 @@ ExitCode run(const InspectCommand& command) {
 
 void add_inspect(CLI::App& app, Action& chosen) {
   const auto command = std::make_shared<InspectCommand>();
-  CLI::App& inspect = *app.add_subcommand("inspect", "say what a checkpoint, a run or a *.safetensors file holds");
+  CLI::App& inspect =
+      *app.add_subcommand("inspect", "say what a checkpoint, a run, a bundle or a *.safetensors file holds");
   inspect
       .add_option("PATH", command->path, "the checkpoint, the run's directory or the file; with --autocast, the job")
       ->required();

@@ -8,10 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/program_name.h"
+#include "runtime/checkpoint/bundle.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/job/job.h"
+#include "runtime/job/model_options.h"
 #include "runtime/step/compute_environment.h"
+#include "runtime/step/saved_preparation.h"
 
 namespace lockstep::launcher {
 
@@ -104,6 +107,28 @@ Json inspect_checkpoint(const fs::path& path) {
   return result;
 }
 
+Json inspect_bundle(const fs::path& path) {
+  Json result{{"kind", "bundle"}, {"path", path.string()}};
+  try {
+    const checkpoint::Checkpoint bundle = checkpoint::read_checkpoint(path.string());
+    const auto preparation = step::saved_preparation(bundle.state, path.string());
+    result.update({{"lockstep_version", bundle.state.lockstep_version()},
+                   {"job", bundle.state.job().name()},
+                   {"model", job::model_kind(bundle.state.job().model())},
+                   {"step", bundle.state.step()}});
+    if (preparation) {
+      result["input"] = preparation->trained.inputs_text();
+      result["classes"] = preparation->trained.classes;
+      result["class_names"] = preparation->class_names;
+    }
+    result["tensors"] = Json::array();
+    for (const auto& [name, tensor] : bundle.tensors) result["tensors"].push_back(describe_tensor(name, tensor));
+  } catch (const StorageError& error) {
+    result["damage"] = error.what();
+  }
+  return result;
+}
+
 Json inspect_run(const fs::path& path, const fs::path& checkpoints) {
   Json result{{"kind", "run"}, {"path", path.string()}, {"checkpoints", Json::array()}};
   for (const checkpoint::ScanEntry& entry : checkpoint::Store(checkpoints.string()).scan()) {
@@ -131,8 +156,9 @@ bool is_checkpoint(const fs::path& path) {
 
 Json inspect(const fs::path& path) {
   if (!fs::exists(path))
-    throw StorageError("there is no " + path.string(), "Name a checkpoint, a run or a *.safetensors file.");
+    throw StorageError("there is no " + path.string(), "Name a checkpoint, a run, a bundle or a *.safetensors file.");
   if (!fs::is_directory(path)) {
+    if (checkpoint::is_bundle(path)) return inspect_bundle(path);
     refuse_job(path);
     return inspect_safetensors(path);
   }
@@ -141,7 +167,7 @@ Json inspect(const fs::path& path) {
   Json result = inspect_run(path, path);
   if (result["checkpoints"].empty() && !fs::exists(path / "job.pbtxt")) {
     throw StorageError(path.string() + " is neither a checkpoint nor a run's directory",
-                       "Name a checkpoint, a run or a *.safetensors file.");
+                       "Name a checkpoint, a run, a bundle or a *.safetensors file.");
   }
   return result;
 }

@@ -7,9 +7,9 @@
 
 namespace lockstep::launcher {
 
-/// The contents of a path, as `lockstep inspect --json` prints them: {"kind": "checkpoint" | "run" | "safetensors",
-/// "path", ...}. Damage is told under "damage", for a run in its list of checkpoints. Throws StorageError for a path
-/// that is missing or holds none of these, UsageError for a job.
+/// The contents of a path, as `lockstep inspect --json` prints them: {"kind": "checkpoint" | "bundle" | "run" |
+/// "safetensors", "path", ...}. Damage is told under "damage", for a run in its list of checkpoints. Throws
+/// StorageError for a path that is missing or holds none of these, UsageError for a job.
 nlohmann::ordered_json inspect(const std::filesystem::path& path);
 
 /// Whether the inspection found damage.

@@ -80,6 +80,18 @@ std::string state_lines(const Json& state) {
          fact("written by", "lockstep " + str(state["lockstep_version"])) + environment_lines(state["environment"]);
 }
 
+std::string bundle_lines(const Json& bundle) {
+  std::string text = fact("job", str(bundle["job"]) + ", model " + str(bundle["model"])) +
+                     fact("step", str(bundle["step"])) +
+                     fact("written by", "lockstep " + str(bundle["lockstep_version"]));
+  if (bundle.contains("input")) text += fact("input", str(bundle["input"]));
+  if (bundle.contains("classes") && bundle["classes"] > 0) {
+    const Json& names = bundle["class_names"];
+    text += fact("classes", str(bundle["classes"]) + (names.empty() ? "" : ": " + names.dump()));
+  }
+  return text;
+}
+
 std::string checkpoint_list(const Json& checkpoints) {
   if (checkpoints.empty()) return "no checkpoints\n";
   std::string text;
@@ -95,7 +107,8 @@ std::string checkpoint_list(const Json& checkpoints) {
 std::string inspection_text(const Json& inspection) {
   std::string text = fact(str(inspection["kind"]), str(inspection["path"]));
   if (inspection.contains("damage")) text += fact("damaged", str(inspection["damage"]));
-  if (inspection.contains("step")) text += state_lines(inspection);
+  if (inspection.contains("world_size")) text += state_lines(inspection);
+  if (inspection.contains("model")) text += bundle_lines(inspection);
   if (inspection.contains("metadata")) text += fact("metadata", inspection["metadata"].dump());
   if (inspection.contains("checkpoints")) text += checkpoint_list(inspection["checkpoints"]);
   if (inspection.contains("tensors")) text += tensor_table(inspection["tensors"]);

@@ -12,6 +12,7 @@
 #include "model_zoo/wrapper_prefixes.h"
 #include "runtime/base/error.h"
 #include "runtime/base/name_pattern.h"
+#include "runtime/checkpoint/bundle.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/model_options.h"
 #include "runtime/nn/arena.h"
@@ -115,6 +116,7 @@ Found weights_in(const fs::path& file, const job::Job& job, nn::Module& model, b
 }
 
 Found weights_at(const fs::path& path, const job::Job& job, nn::Module& model, bool whole) {
+  if (checkpoint::is_bundle(path)) return {.tensors = by_own_names(find_checkpoint(path))};
   if (!fs::is_directory(path)) return weights_in(path, job, model, whole);
   const fs::path file = published_file(path);
   if (!file.empty()) return weights_in(file, job, model, whole);

@@ -133,6 +133,7 @@ class CarriedRuns(RunTest):
         shutil.rmtree(run)
         self.assertEqual(self.call("infer", "model.lockstep", "--input", "photos"), expected)
         self.call("export", "model.lockstep", "--onnx", "model.onnx")
+        self.assertIn('["blue","red"]', self.call("inspect", "model.lockstep"))
         with tarfile.open(self.away / "model.lockstep") as bundle:
             description = json.load(bundle.extractfile("description.json"))
         self.assertEqual(description["class_names"], ["blue", "red"])
