@@ -269,7 +269,8 @@ ExitCode run(InferCommand& command) {
 
 void add_infer(CLI::App& app, Action& chosen) {
   const auto command = std::make_shared<InferCommand>();
-  CLI::App& infer = *app.add_subcommand("infer", "predict a data set with a checkpoint's weights, in fp32 or 16 bits");
+  CLI::App& infer =
+      *app.add_subcommand("infer", "predict files or a data set with a run's weights, in fp32 or 16 bits");
   command->trained.add_to(infer);
   command->launch.add_to(infer, false);
   infer.add_option("--data", command->data, "which data of the job to predict")

@@ -10,8 +10,9 @@ void hold_out(FoundData& found) {
   for (const double share : {0.1, 0.2, 0.3, 0.5}) {
     found.options.hold_out.eval_share = share;
     try {
-      data::describe(found.options, data::Split::kEval);
-      return;
+      const std::int64_t held = data::describe(found.options, data::Split::kEval).samples;
+      // Samples of the same content fall together, however many they are.
+      if (held <= data::describe(found.options, data::Split::kTrain).samples) return;
     } catch (const FieldError& error) {
       if (error.path() != "data.eval_share") throw;
     }

@@ -55,7 +55,7 @@ class Tables(unittest.TestCase):
                       "--max-restarts INT\nStart again up to this often when a rank is lost. Must be 0 or more. Default: 0.",
                       "--device auto|cpu|cuda\n", "--resume auto|never|CHECKPOINT\n"):
             self.assertIn(entry, page)
-        self.assertIn("Only with --prompt.", re.sub(r"\\", "", lockstep("man", "infer")))
+        self.assertIn("Only with --input.", re.sub(r"\\", "", lockstep("man", "infer")))
 
     def test_a_page_has_every_option_of_its_command(self):
         for command in commands():

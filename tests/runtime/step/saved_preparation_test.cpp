@@ -13,17 +13,18 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 TEST(SavedPreparation, ComesBackAsItWas) {
-  const data::Preparation preparation{.trained = {.samples = 7,
-                                                  .sample_shape = {4, 4, 3},
-                                                  .more_inputs = {{{5}, 0}, {{6}, 50}},
-                                                  .classes = 3,
-                                                  .target_shape = {4, 4},
-                                                  .targets_per_sample = 16,
-                                                  .weighted = true,
-                                                  .target_summary = {.mean = {0.1}, .common_class = 2}},
-                                      .class_names = {"a", "b\n", "c"},
-                                      .table = data::TableEncoding{.columns = {{.name = "age", .fill = 2.5}}},
-                                      .tokenizer = {{"vocab.json", std::string("{\0}", 3)}}};
+  const data::Preparation preparation{
+      .trained = {.samples = 7,
+                  .sample_shape = {4, 4, 3},
+                  .more_inputs = {{{5}, 0}, {{6}, 50}},
+                  .classes = 3,
+                  .target_shape = {4, 4},
+                  .targets_per_sample = 16,
+                  .weighted = true,
+                  .target_summary = {.mean = {0.1}, .common_class = 2}},
+      .class_names = {"a", "b\n", "c"},
+      .table = data::TableEncoding{.file_columns = 2, .columns = {{.name = "age", .fill = 2.5}}},
+      .tokenizer = {{"vocab.json", std::string("{\0}", 3)}}};
   checkpoint::TrainingState state;
   EXPECT_EQ(saved_preparation(state, "state.pb"), std::nullopt);
   save_preparation(preparation, state);
