@@ -39,6 +39,10 @@ ArrayInputs::ArrayInputs(const std::vector<std::string>& files, const InputSpec&
     try {
       part.array.emplace(file);
       samples = samples_in(*part.array, spec_);
+    } catch (const UsageError& error) {
+      // Beside others it is one that cannot be read.
+      if (files.size() == 1) throw;
+      part.failure = error.what();
     } catch (const StorageError& error) {
       part.failure = error.what();
     }

@@ -204,6 +204,10 @@ void ImageMasksDataset::write_mask(const MaskImage& mask, const ImageView& view,
   }
 }
 
+void ImageMasksDataset::add_content(std::int64_t index, Hash128& hash) const {
+  add_sample_of_file(options_.images + "/" + pairs_[static_cast<std::size_t>(index)].image, 2, hash);
+}
+
 void ImageMasksDataset::add_to_digest(DataHashes& hashes) const {
   std::vector<std::string> images, masks;
   for (const Pair& pair : pairs_) {

@@ -70,6 +70,8 @@ class ImageMasksDataset : public Dataset {
   std::int64_t size() const override { return std::ssize(pairs_); }
   Shape sample_shape() const override { return {options_.size, options_.size, 3}; }
   std::int64_t classes() const override { return classes_; }
+  /// Adds that of its image's file, as ImageFolderDataset does: windows of one image stay together.
+  void add_content(std::int64_t index, Hash128& hash) const override;
   Shape target_shape() const override { return {options_.size, options_.size}; }
   /// Throws StorageError that names the file and index of an image or mask that is damaged or too large, of two that
   /// differ in extents, and of a mask with a value that is no class.

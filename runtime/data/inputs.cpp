@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -48,6 +49,9 @@ std::shared_ptr<const Inputs> lines_as_inputs(const DataOptions& options, std::s
 }
 
 std::shared_ptr<const Inputs> open_inputs(const DataOptions& options, std::span<const std::string> paths) {
+  if (std::ranges::find(paths, "-") != paths.end()) {
+    throw UsageError("--input -: stdin stands alone", "Give files, or lines on stdin.");
+  }
   const Description& trained = options.prepared.value().trained;
   if (!trained.more_inputs.empty()) {
     throw UsageError("--input: the model takes several inputs, " + trained.inputs_text() + ", and a file holds one",

@@ -78,6 +78,11 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
   DatasetOptions chosen = training || holds_out ? options.train : *options.eval;
   visit_kind(chosen, [&path](auto, const auto& kind) { require_none(problems_of(kind), join_path(path, kind.kKind)); });
   require_none(problems_of(options.augment), "data.augment");
+  const auto take_preparation = [&options](DatasetOptions& train) {
+    if (!options.prepared) return;
+    visit_kind(train, [&options]<class Kind>(Kind, auto& kind) { Kind::take_preparation(kind, *options.prepared); });
+  };
+  if (training || holds_out) take_preparation(chosen);
   take_patch(chosen, options.augment, split);
   if (training) {
     take_crop(chosen, options.augment);
@@ -86,10 +91,7 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
   }
   if (holds_out) return chosen;
   DatasetOptions train_options = options.train;
-  if (options.prepared) {
-    visit_kind(train_options,
-               [&options]<class Kind>(Kind, auto& train) { Kind::take_preparation(train, *options.prepared); });
-  }
+  take_preparation(train_options);
   // Training volumes are counted as they are trained on.
   take_patch(train_options, options.augment, Split::kTrain);
   visit_kind(chosen, [&train_options]<class Kind>(Kind, auto& eval) {

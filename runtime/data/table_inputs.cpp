@@ -2,6 +2,7 @@
 #include "runtime/data/table_inputs.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,40 +11,72 @@
 
 namespace lockstep::data {
 
-TableInputs::TableInputs(const TableEncoding& encoding, const std::vector<std::string>& files)
-    : width_(encoding.width()) {
-  for (const std::string& file : files) {
-    files_.push_back(file);
+namespace {
+
+/// What separates the cells of a file: as in the training files, or else so that its first line names the columns.
+char delimiter_of(const TableEncoding& encoding, const std::string& file) {
+  const char trained = encoding.delimiter[0];
+  for (const char delimiter : {trained, ',', '\t', ';', '|'}) {
     try {
-      CsvReader reader(file, encoding.delimiter[0]);
-      add_lines(reader, encoding);
-    } catch (const StorageError& error) {
-      // What follows cannot be told apart into lines.
-      rows_.push_back({files_.size() - 1, rows_.empty() ? 0 : rows_.back().number + 1, error.what()});
-      values_.resize(rows_.size() * static_cast<std::size_t>(width_));
+      CsvReader reader(file, delimiter);
+      std::vector<std::string> cells;
+      if (!reader.next(cells)) break;
+      order_in(encoding, cells);
+      return delimiter;
+    } catch (const UsageError&) {
+    } catch (const StorageError&) {
     }
   }
+  return trained;
+}
+
+}  // namespace
+
+TableInputs::TableInputs(const TableEncoding& encoding, const std::vector<std::string>& files)
+    : encoding_(encoding), width_(encoding.width()), unknown_(encoding.columns.size()) {
+  for (const std::string& file : files) {
+    files_.push_back(file);
+    const std::size_t before = rows_.size();
+    const auto fail = [&](const std::string& why) {
+      rows_.push_back({files_.size() - 1, static_cast<std::int64_t>(rows_.size() - before), why});
+      values_.resize(rows_.size() * static_cast<std::size_t>(width_));
+    };
+    try {
+      CsvReader reader(file, delimiter_of(encoding, file));
+      add_lines(reader);
+      if (rows_.size() == before) fail(file + ": holds no rows");
+    } catch (const UsageError& error) {
+      // Beside others it is one that cannot be read.
+      if (files.size() == 1) throw;
+      fail(error.what());
+    } catch (const StorageError& error) {
+      // What follows cannot be told apart into lines.
+      fail(error.what());
+    }
+  }
+  warn_of_unknown();
 }
 
 TableInputs::TableInputs(const TableEncoding& encoding, std::string text, const std::string& title)
-    : width_(encoding.width()), files_{title} {
+    : encoding_(encoding), width_(encoding.width()), unknown_(encoding.columns.size()), files_{title} {
   CsvReader reader(std::move(text), title, encoding.delimiter[0]);
-  add_lines(reader, encoding);
+  add_lines(reader);
+  warn_of_unknown();
 }
 
-void TableInputs::add_lines(CsvReader& reader, const TableEncoding& encoding) {
+void TableInputs::add_lines(CsvReader& reader) {
   std::vector<std::string> cells;
   std::vector<std::size_t> order;
   std::size_t expected = 0;
   for (std::int64_t number = 0; reader.next(cells);) {
     if (order.empty()) {
       try {
-        order = order_in(encoding, cells);
+        order = order_in(encoding_, cells);
       } catch (const UsageError& error) {
         throw UsageError(fmt::format("--input {}: {}", files_.back(), error.what()), error.advice());
       }
       expected = cells.size();
-      if (encoding.header) continue;
+      if (encoding_.header) continue;
     }
     Row row{files_.size() - 1, number++};
     values_.resize(values_.size() + static_cast<std::size_t>(width_));
@@ -52,12 +85,23 @@ void TableInputs::add_lines(CsvReader& reader, const TableEncoding& encoding) {
       row.failure = fmt::format("{}: expected {} cells, found {}", place, expected, cells.size());
     } else {
       try {
-        encode(encoding, cells, order, std::span(values_).last(static_cast<std::size_t>(width_)));
+        const std::span<float> values = std::span(values_).last(static_cast<std::size_t>(width_));
+        for (const std::size_t column : encode(encoding_, cells, order, values).unknown) ++unknown_[column];
       } catch (const StorageError& error) {
         row.failure = fmt::format("{}: {}", place, error.what());
       }
     }
     rows_.push_back(std::move(row));
+  }
+}
+
+void TableInputs::warn_of_unknown() const {
+  for (std::size_t i = 0; i < unknown_.size(); ++i) {
+    if (unknown_[i] == 0) continue;
+    spdlog::warn(
+        "column {}: {} of {} cells hold categories that the training data lack; they count as none of the "
+        "known ones",
+        title_of(encoding_.columns[i]), unknown_[i], rows_.size());
   }
 }
 

@@ -21,7 +21,8 @@ class TableInputs : public Inputs {
                                                             ".csv.gz", ".tsv.gz", ".txt.gz", ".tab.gz"};
   static constexpr std::string_view kRowTitle = "row";
 
-  /// Reads all lines. Throws UsageError that names the columns that a file lacks.
+  /// Reads all lines. What separates cells may differ from the training files where a header tells. Throws UsageError
+  /// that names the columns that a lone file lacks.
   TableInputs(const TableEncoding& encoding, const std::vector<std::string>& files);
   /// The lines of a text in memory, with its header if the encoding has one. `title`: what messages and places call it.
   TableInputs(const TableEncoding& encoding, std::string text, const std::string& title);
@@ -37,10 +38,13 @@ class TableInputs : public Inputs {
     std::int64_t number;       ///< within the file, counted from 0
     std::string failure = {};  ///< why there are no values
   };
-  void add_lines(CsvReader& reader, const TableEncoding& encoding);
+  void add_lines(CsvReader& reader);
+  void warn_of_unknown() const;
   void read(std::int64_t index, const Sample& sample) const override;
 
+  TableEncoding encoding_;
   std::int64_t width_;
+  std::vector<std::int64_t> unknown_;  ///< cells of each column whose category the training data lack
   std::vector<std::string> files_;
   std::vector<Row> rows_;
   std::vector<float> values_;  ///< [rows, width]

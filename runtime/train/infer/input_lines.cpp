@@ -18,7 +18,7 @@ constexpr std::size_t kMostLines = 256;
 
 void take(std::string line, std::vector<std::string>& lines) {
   if (line.ends_with('\r')) line.pop_back();
-  if (!line.empty()) lines.push_back(std::move(line));
+  lines.push_back(std::move(line));
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ std::vector<std::string> InputLines::next() {
     text_.erase(0, begin);
     if (!lines.empty()) break;
     if (ended_) {
-      take(std::exchange(text_, {}), lines);
+      if (!text_.empty()) take(std::exchange(text_, {}), lines);
       break;
     }
     if (text_.size() > kMostLineBytes) throw StorageError("--input -: a line is longer than 1 MiB");

@@ -12,7 +12,7 @@ class InputLines {
  public:
   explicit InputLines(int input) : input_(input) {}
 
-  /// At least one line, and at most 256, without their ends; empty ones are passed over. None at the end. Throws
+  /// At least one line, and at most 256, without their ends. None at the end. Throws
   /// StorageError where the descriptor cannot be read, and for a line of more than 1 MiB.
   std::vector<std::string> next();
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "runtime/base/error.h"
 #include "runtime/data/normalize.h"
 
 namespace lockstep::train {
@@ -12,6 +13,7 @@ PreparedInputs prepared_inputs(const data::DataOptions& data, std::span<const st
 }
 
 PreparedInputs prepared(const data::DataOptions& data, std::shared_ptr<const data::Inputs> inputs) {
+  if (inputs->size() == 0) throw UsageError("--input: there is nothing to predict: no file holds a sample");
   data::DatasetPtr samples = inputs;
   if (data.normalize != data::NormalizeOptions()) {
     samples = std::make_shared<data::Normalize>(samples, data.normalize);

@@ -2,6 +2,7 @@
 #include "runtime/train/infer/prompt_lines.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,6 +41,7 @@ class Answerer {
   void answer(const std::string& path, std::int64_t line, const std::string& content, bool is_json) {
     ++counts_.inputs;
     std::string text;
+    options_.prompt.clear();
     try {
       options_.prompt = is_json ? prompt_in(content) : content;
       generator_.write(options_, [&text](std::string_view piece) { text += piece; });
@@ -57,6 +59,7 @@ class Answerer {
  private:
   void tell(const std::string& path, std::int64_t line, const std::string& text,
             const std::optional<std::string>& error) {
+    if (error) spdlog::warn("{}, line {}: {}", path, line, *error);
     if (format_ == TextFormat::kCsv) {
       return emit_(fmt::format("{},{},{}\n", csv_cell(path), line, csv_cell(text)));
     }
