@@ -9,9 +9,9 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/rank.h"
 #include "launcher/commands/trained_options.h"
+#include "launcher/commands/window_options.h"
 #include "launcher/supervisor/error_block.h"
 #include "launcher/supervisor/launch.h"
-#include "runtime/base/field_checks.h"
 #include "runtime/job/job.h"
 #include "runtime/step/replicated.h"
 #include "runtime/train/infer/volume_evaluation.h"
@@ -34,14 +34,7 @@ struct EvalCommand {
   std::int64_t picture_count = 16;
   bool json = false;
   bool whole_volumes = false;
-  double overlap = train::SlidingWindowOptions().overlap;
-  std::string window_weights = "constant";
-
-  train::SlidingWindowOptions windows(Device device) const {
-    return {.overlap = overlap,
-            .weights = window_weights == "gaussian" ? train::WindowWeights::kGaussian : train::WindowWeights::kConstant,
-            .device = device};
-  }
+  WindowOptions windows;
 };
 
 std::vector<std::string> rank_arguments(const EvalCommand& command) {
@@ -50,8 +43,8 @@ std::vector<std::string> rank_arguments(const EvalCommand& command) {
   arguments.insert(arguments.end(), {"--device", command.launch.device});
   for (const std::string& path : command.confusion) arguments.insert(arguments.end(), {"--confusion", path});
   if (command.whole_volumes) {
-    arguments.insert(arguments.end(), {"--whole-volumes", "--overlap", shortest_text(command.overlap),
-                                       "--window-weights", command.window_weights});
+    arguments.push_back("--whole-volumes");
+    for (const std::string& argument : command.windows.arguments()) arguments.push_back(argument);
   }
   if (!command.pictures.empty()) {
     arguments.insert(arguments.end(),
@@ -90,7 +83,7 @@ void print(const train::EvalResult& result, const std::string& note, bool json) 
 train::EvalResult evaluate(const EvalCommand& command, comm::World& world, const Trained& trained, Device device) {
   const job::Job& job = trained.checked.job;
   if (command.whole_volumes) {
-    return train::evaluate_volumes(world, job, {.saved = trained.saved, .windows = command.windows(device)});
+    return train::evaluate_volumes(world, job, {.saved = trained.saved, .windows = command.windows.windows(device)});
   }
   return train::evaluate(world, job,
                          {.saved = trained.saved,
@@ -153,14 +146,7 @@ void add_eval(CLI::App& app, Action& chosen) {
                     "of a job that trains on patches: evaluate whole volumes of any extents by sliding windows, with "
                     "Dice of each class")
           ->excludes(confusion);
-  eval.add_option("--overlap", command->overlap, "share of a window that the next one covers again")
-      ->needs(whole)
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 0.99));
-  eval.add_option("--window-weights", command->window_weights, "gaussian: the middle of a window counts most")
-      ->needs(whole)
-      ->capture_default_str()
-      ->check(CLI::IsMember({"constant", "gaussian"}));
+  command->windows.add_to(eval, whole);
   CLI::Option* const pictures =
       eval.add_option("--pictures", command->pictures,
                       "write pictures of the first samples of masks there: input, target and answer side by side")

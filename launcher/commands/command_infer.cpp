@@ -11,6 +11,7 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/rank.h"
 #include "launcher/commands/trained_options.h"
+#include "launcher/commands/window_options.h"
 #include "launcher/supervisor/launch.h"
 #include "runtime/base/error.h"
 #include "runtime/base/files/whole_file.h"
@@ -22,6 +23,7 @@
 #include "runtime/train/infer/predictor.h"
 #include "runtime/train/infer/prompt_lines.h"
 #include "runtime/train/infer/trained_run.h"
+#include "runtime/train/infer/whole_inference.h"
 #include "runtime/train/record/status_board.h"
 
 namespace lockstep::launcher {
@@ -36,6 +38,7 @@ struct InferCommand {
   LaunchOptions launch;
   std::string data = "eval";
   std::vector<std::string> inputs;
+  WindowOptions windows;
   bool strict = false;
   std::string out;
   bool half = false;
@@ -52,6 +55,9 @@ std::vector<std::string> rank_arguments(const InferCommand& command) {
   for (const std::string& path : command.inputs) arguments.insert(arguments.end(), {"--input", path});
   if (command.text.sampling.top_k > 0) {
     arguments.insert(arguments.end(), {"--top-k", std::to_string(command.text.sampling.top_k)});
+  }
+  if (!command.inputs.empty()) {
+    for (const std::string& argument : command.windows.arguments()) arguments.push_back(argument);
   }
   if (command.strict) arguments.push_back("--strict");
   if (!command.out.empty()) arguments.insert(arguments.end(), {"--out", command.out});
@@ -204,12 +210,28 @@ ExitCode write_texts(const InferCommand& command, const Trained& trained) {
   return command.strict && counts.failures > 0 ? ExitCode::kStorage : ExitCode::kDone;
 }
 
+train::InferOptions options_of(const InferCommand& command, const Trained& trained, Device device) {
+  return {.saved = trained.saved,
+          .split = command.data == "train" ? data::Split::kTrain : data::Split::kEval,
+          .inputs = command.inputs,
+          .top = command.text.sampling.top_k,
+          .half = command.half,
+          .out = command.out,
+          .text = text_format(command),
+          .windows = command.windows.windows(device),
+          .device = device};
+}
+
 /// Lines in, lines out.
 ExitCode stream(const InferCommand& command, const Trained& trained) {
   if (must_start_ranks(command.launch)) {
     throw UsageError("--input -: one process answers lines", "Leave out --nproc and --hosts.");
   }
   if (!command.out.empty()) throw UsageError("--input -: answers go to stdout", "Leave out --out.");
+  if (train::answers_wholes(trained.checked.job, options_of(command, trained, kCpu))) {
+    throw UsageError("--input -: the run answers each input with a file, and has no line for it",
+                     "Name the inputs: --input PATH... --out FOLDER/");
+  }
   train::Predictor predictor({.checked = trained.checked, .saved = trained.saved},
                              {.half = command.half, .device = command.launch.device_of(0)});
   const train::PredictionLine line = predictor.line(*text_format(command), command.text.sampling.top_k);
@@ -234,10 +256,14 @@ ExitCode run(InferCommand& command) {
     return write_text(command);
   }
   if (command.inputs.empty()) require_no_draws(command);
-  if (!command.out.empty()) train::require_prediction_format(command.out);
+  if (command.inputs.empty() && !command.out.empty()) train::require_prediction_format(command.out);
   if (must_start_ranks(command.launch)) {
-    // A wrong job is one error, not one a rank.
-    const std::chrono::milliseconds timeout = timeout_of(command.trained.open().checked.job.comm());
+    // A wrong job or option is one error, not one a rank.
+    const Trained& trained = command.trained.open();
+    if (!command.inputs.empty()) {
+      train::require_destination(trained.checked.job, options_of(command, trained, kCpu));
+    }
+    const std::chrono::milliseconds timeout = timeout_of(trained.checked.job.comm());
     return launch(command.launch, {.arguments = [&](int) { return rank_arguments(command); }, .timeout = timeout});
   }
   Trained trained;
@@ -248,16 +274,7 @@ ExitCode run(InferCommand& command) {
   return run_rank(load, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     const job::Job& job = checked.job;
     train::StatusBoard::from_environment().set(world.rank(), train::RankPhase::kEval, 0);
-    const train::InferResult result =
-        train::infer(world, job,
-                     {.saved = trained.saved,
-                      .split = command.data == "train" ? data::Split::kTrain : data::Split::kEval,
-                      .inputs = command.inputs,
-                      .top = command.text.sampling.top_k,
-                      .half = command.half,
-                      .out = command.out,
-                      .text = text_format(command),
-                      .device = device});
+    const train::InferResult result = train::infer(world, job, options_of(command, trained, device));
     if (world.rank() == 0 && !command.inputs.empty()) return tell_inputs(command, result, trained.note);
     if (world.rank() == 0)
       command.json ? print_json(result, command.out) : print_text(result, trained.note, command.out);
@@ -284,10 +301,15 @@ void add_infer(CLI::App& app, Action& chosen) {
           ->type_name("PATH")
           ->check(not_empty())
           ->excludes("--data");
+  command->windows.add_to(infer, inputs);
   infer.add_flag("--strict", command->strict, "exit with 4 where an input cannot be read")->needs(inputs);
   infer.add_flag("--half", command->half, "16-bit weights, and say how they agree with float32");
-  infer.add_option("--out", command->out, "where the predictions go: a name that ends in .csv, .jsonl or .npy")
-      ->type_name("FILE")
+  infer
+      .add_option(
+          "--out", command->out,
+          "where the predictions go: a name that ends in .csv, .jsonl or .npy, or FOLDER/ of a run that answers "
+          "volumes or images")
+      ->type_name("FILE|FOLDER/")
       ->check(not_empty());
   infer.add_option("--prompt", command->text.prompt, "write on from this text, with a language model")
       ->type_name("TEXT")

@@ -50,20 +50,29 @@ ImageView window_view(std::int64_t width, std::int64_t height, std::int64_t resi
                       WindowPlace place, const SampleKey& key) {
   const std::int64_t shorter = std::min(width, height);
   const std::array<std::uint32_t, 4> words = draw(key, Augmentation::kWindow);
-  const auto span = [&](std::int64_t pixels, std::uint32_t word) {
-    const std::int64_t scaled = pixels * resize / shorter, room = scaled - size;
-    return CropSpan(pixels, scaled, size,
-                    place == WindowPlace::kMiddle ? std::nearbyint(static_cast<double>(room) / 2)
-                                                  : static_cast<double>(below(word, room + 1)));
+  const auto first = [&](std::int64_t pixels, std::uint32_t word) {
+    const std::int64_t room = scaled_pixels(pixels, shorter, resize) - size;
+    return place == WindowPlace::kMiddle ? static_cast<std::int64_t>(std::nearbyint(static_cast<double>(room) / 2))
+                                         : below(word, room + 1);
   };
-  const CropSpan across = span(width, words[0]);
-  const CropSpan down = span(height, words[1]);
+  return view_at(width, height, resize, size, first(width, words[0]), first(height, words[1]));
+}
+
+ImageView view_at(std::int64_t width, std::int64_t height, std::int64_t resize, std::int64_t size, std::int64_t left,
+                  std::int64_t top) {
+  const std::int64_t shorter = std::min(width, height);
+  const CropSpan across(width, scaled_pixels(width, shorter, resize), size, static_cast<double>(left));
+  const CropSpan down(height, scaled_pixels(height, shorter, resize), size, static_cast<double>(top));
   return {across.begin,
           down.begin,
           across.length,
           down.length,
           {across.first, down.first, across.last - across.first, down.last - down.first},
           size};
+}
+
+std::int64_t scaled_pixels(std::int64_t pixels, std::int64_t shorter, std::int64_t resize) {
+  return pixels * resize / shorter;
 }
 
 ImageView random_view(std::int64_t width, std::int64_t height, const RandomResizedCropOptions& options,

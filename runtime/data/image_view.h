@@ -18,6 +18,13 @@ ImageView center_view(std::int64_t width, std::int64_t height, std::int64_t resi
 ImageView window_view(std::int64_t width, std::int64_t height, std::int64_t resize, std::int64_t size,
                       WindowPlace place, const SampleKey& key);
 
+/// The same window from pixel (left, top) of the scaled image on.
+ImageView view_at(std::int64_t width, std::int64_t height, std::int64_t resize, std::int64_t size, std::int64_t left,
+                  std::int64_t top);
+
+/// How many pixels Resize(resize) makes of the width or height `pixels` of an image whose smaller one is `shorter`.
+std::int64_t scaled_pixels(std::int64_t pixels, std::int64_t shorter, std::int64_t resize);
+
 /// RandomResizedCrop(size). What is drawn depends on the sample's key alone.
 ImageView random_view(std::int64_t width, std::int64_t height, const RandomResizedCropOptions& options,
                       std::int64_t size, const SampleKey& key);

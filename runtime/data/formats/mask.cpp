@@ -66,4 +66,16 @@ void take_nearest(const MaskImage& mask, const ImageView& view, std::span<std::u
   }
 }
 
+std::vector<std::uint8_t> scaled_nearest(std::span<const std::uint8_t> values, std::int64_t width, std::int64_t height,
+                                         std::int64_t to_width, std::int64_t to_height) {
+  const std::vector<std::int64_t> columns = under_centres(0, static_cast<double>(width), to_width, width);
+  std::vector<std::uint8_t> scaled;
+  scaled.reserve(static_cast<std::size_t>(to_width * to_height));
+  for (const std::int64_t y : under_centres(0, static_cast<double>(height), to_height, height)) {
+    const std::uint8_t* const row = values.data() + y * width;
+    for (const std::int64_t x : columns) scaled.push_back(row[x]);
+  }
+  return scaled;
+}
+
 }  // namespace lockstep::data

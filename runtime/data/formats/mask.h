@@ -29,4 +29,8 @@ MaskImage decode_mask(std::span<const std::byte> file, std::int64_t max_pixels, 
 /// centre, as PIL's NEAREST takes it.
 void take_nearest(const MaskImage& mask, const ImageView& view, std::span<std::uint8_t> out);
 
+/// Values [height, width] as [to_height, to_width], each the one that lies under the centre of the pixel.
+std::vector<std::uint8_t> scaled_nearest(std::span<const std::uint8_t> values, std::int64_t width, std::int64_t height,
+                                         std::int64_t to_width, std::int64_t to_height);
+
 }  // namespace lockstep::data

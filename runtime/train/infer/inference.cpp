@@ -4,10 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
@@ -16,12 +14,14 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/dealt_blocks.h"
 #include "runtime/job/data_options.h"
-#include "runtime/nn/forward.h"
 #include "runtime/step/replicated.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/train/infer/answers.h"
+#include "runtime/train/infer/deployed_model.h"
+#include "runtime/train/infer/input_failures.h"
 #include "runtime/train/infer/prediction_file.h"
 #include "runtime/train/infer/prepared_inputs.h"
+#include "runtime/train/infer/whole_inference.h"
 #include "runtime/train/loading.h"
 #include "runtime/train/network.h"
 #include "runtime/train/prediction.h"
@@ -60,49 +60,6 @@ data::Description description_of(const job::Job& job, const SavedModel& saved, c
   if (split == data::Split::kTrain) return data;
   return data::as_trained(data, data::describe(data_of(job, saved), data::Split::kTrain));
 }
-
-/// A model that is not trained, with the weights of rank 0's checkpoint.
-class Deployed {
- public:
-  Deployed(const job::Job& job, const Task& task, const checkpoint::Checkpoint& saved, step::Weights weights,
-           DType dtype, Device device, comm::Communicator& communicator)
-      : model_(build_model(job, task)) {
-    step::on_rank_zero(communicator,
-                       [&] { restore_for(job, saved, [&] { step::restore_model(*model_, saved, weights); }); });
-    const auto share = [&](const Tensor& tensor) { communicator.broadcast(tensor, 0, Stream::calling_thread()); };
-    for (const nn::Parameter& parameter : model_->parameters()) share(parameter.tensor.detach());
-    for (const auto& [name, statistics] : model_->statistics()) share(statistics->committed());
-    model_->to(device).to(dtype).train(false);
-  }
-
-  std::int64_t weight_bytes() const {
-    std::int64_t bytes = 0;
-    for (const nn::Parameter& parameter : model_->parameters()) {
-      bytes += static_cast<std::int64_t>(parameter.tensor.bytes());
-    }
-    return bytes;
-  }
-
-  /// float32 on the CPU; waits for it.
-  Tensor predict(std::span<const Tensor> inputs) {
-    const auto begin = std::chrono::steady_clock::now();
-    const Tensor output = nn::forward(*model_, inputs).to(kCpu);
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    // The first pass takes memory and chooses kernels: it counts only where there is no other.
-    if (++passes_ == 2) samples_ = seconds_ = 0;
-    samples_ += static_cast<double>(inputs.front().size(0));
-    seconds_ += time.count();
-    return output;
-  }
-
-  double samples_per_s() const { return seconds_ > 0 ? samples_ / seconds_ : 0.0; }
-
- private:
-  std::unique_ptr<nn::Module> model_;
-  int passes_ = 0;
-  double samples_ = 0;
-  double seconds_ = 0;
-};
 
 /// The counts of a rank; sums over ranks do not depend on their number.
 struct Counts {
@@ -169,8 +126,8 @@ class Inference {
     });
     dtype_ = inference_dtype(job, options.half);
     const auto deployed = [&](DType dtype) {
-      return std::make_unique<Deployed>(job, task_, saved_, weights_of(options.saved.raw_weights), dtype,
-                                        options.device, communicator_);
+      return std::make_unique<DeployedModel>(job, task_, saved_, weights_of(options.saved.raw_weights), dtype,
+                                             options.device, communicator_);
     };
     model_ = deployed(dtype_);
     if (options.half) float32_ = deployed(DType::kFloat32);
@@ -244,14 +201,9 @@ class Inference {
   /// Whether the predictions are asked for, not their sums alone.
   bool keeps() const { return !options_.out.empty() || options_.text.has_value(); }
 
-  /// What this rank and the others could not read, on rank 0, and NaN in its place.
+  /// What the ranks could not read, and NaN in its place.
   void gather_failures() {
-    nlohmann::json mine = nlohmann::json::array();
-    for (const auto& [index, error] : work_.files.readable->failures()) mine.push_back({index, error});
-    const auto replace = nlohmann::json::error_handler_t::replace;
-    for (const std::string& text : communicator_.all_gather_text(mine.dump(-1, ' ', false, replace))) {
-      for (const auto& entry : nlohmann::json::parse(text)) predictions_.failures.emplace(entry[0], entry[1]);
-    }
+    predictions_.failures = failures_of_all(work_.files.readable->failures(), communicator_);
     if (predictions_.values.empty()) return;
     const float none = predictions_.kind == PredictionKind::kClasses ? -1.0f : std::nanf("");
     for (const auto& [index, error] : predictions_.failures) {
@@ -316,15 +268,31 @@ class Inference {
   data::LoaderOptions loading_;   ///< of this rank's blocks; without steps where it has none
   checkpoint::Checkpoint saved_;  ///< on rank 0
   DType dtype_ = DType::kFloat32;
-  std::unique_ptr<Deployed> model_;
-  std::unique_ptr<Deployed> float32_;  ///< to compare with
+  std::unique_ptr<DeployedModel> model_;
+  std::unique_ptr<DeployedModel> float32_;  ///< to compare with
   Counts counts_;
 };
 
+/// Whether the options of windows are others than nobody asks for.
+bool are_asked_for(const SlidingWindowOptions& windows) {
+  const SlidingWindowOptions usual;
+  return windows.overlap != usual.overlap || windows.weights != usual.weights;
+}
+
 }  // namespace
 
-InferResult infer(comm::World& world, const job::Job& job, const InferOptions& options) {
+void require_destination(const job::Job& job, const InferOptions& options) {
+  if (answers_wholes(job, options)) return require_answer_folder(options);
+  if (are_asked_for(options.windows)) {
+    throw UsageError("--overlap and --window-weights are for runs that answer volumes or images with --input",
+                     "Leave them out.");
+  }
   if (!options.out.empty()) require_prediction_format(options.out);
+}
+
+InferResult infer(comm::World& world, const job::Job& job, const InferOptions& options) {
+  require_destination(job, options);
+  if (answers_wholes(job, options)) return infer_wholes(world, job, options);
   return Inference(world, job, options).run();
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/tensor/device.h"
 #include "runtime/tensor/dtype.h"
 #include "runtime/train/infer/prediction_text.h"
+#include "runtime/train/infer/sliding_window.h"
 #include "runtime/train/saved_model.h"
 
 namespace lockstep::job {
@@ -29,6 +30,7 @@ struct InferOptions {
   bool half = false;                     ///< weights and operations in 16 bits: amp.dtype, or fp16 where that is FP32
   std::filesystem::path out;             ///< where the predictions go; empty: nowhere
   std::optional<TextFormat> text = {};   ///< InferResult::text holds them in this format
+  SlidingWindowOptions windows = {};     ///< over inputs that are predicted as wholes; on `device`
   Device device = kCpu;
 };
 
@@ -58,10 +60,13 @@ struct InferResult {
   std::string checkpoint;  ///< on rank 0
 };
 
+/// Throws UsageError where the run has no predictions for what `out`, `top`, `half` and `windows` ask for.
+void require_destination(const job::Job& job, const InferOptions& options);
+
 /// Predicts a data set of the job, without augmentation, or files without targets, with a checkpoint's weights. Blocks
 /// of data.eval_batch samples are dealt to the ranks, so that each number is computed alike however many ranks there
-/// are: the file is the same to the byte. Rank 0 writes it (prediction_file.h), whole, in the order of the samples. A
-/// collective; throws Error.
+/// are: the file is the same to the byte. Rank 0 writes it (prediction_file.h), whole, in the order of the samples.
+/// Files that are predicted as wholes are answered by files instead: infer_wholes(). A collective; throws Error.
 InferResult infer(comm::World& world, const job::Job& job, const InferOptions& options);
 
 }  // namespace lockstep::train

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/infer/prediction_file.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <string>
 #include <system_error>
 
 #include "runtime/base/error.h"
 #include "runtime/base/files/whole_file.h"
+#include "runtime/data/formats/npy_writer.h"
 
 namespace lockstep::train {
 
@@ -45,23 +47,13 @@ void append(std::string& bytes, std::span<const T> values) {
   std::memcpy(bytes.data() + at, values.data(), values.size_bytes());
 }
 
-/// Version 1.0 of NumPy's format: magic, length of the header, header padded so that the data are aligned to 64 bytes.
 std::string npy(const Predictions& predictions) {
   static_assert(std::endian::native == std::endian::little);
-  constexpr std::size_t kPrefix = 10;
   const auto numbers = static_cast<std::size_t>(predictions.shape.numel());
   const bool classes = predictions.kind == PredictionKind::kClasses;
-  std::string shape = std::to_string(numbers == 0 ? 0 : predictions.values.size() / numbers);
-  for (const std::int64_t extent : predictions.shape.extents()) shape += ", " + std::to_string(extent);
-  if (predictions.shape.rank() == 0) shape += ",";
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", classes ? "<i8" : "<f4", shape);
-  header.append(63 - (kPrefix + header.size()) % 64, ' ');
-  header += '\n';
-  std::string bytes = std::string("\x93NUMPY\x01\x00", 8);
-  bytes += static_cast<char>(header.size() & 0xff);
-  bytes += static_cast<char>(header.size() >> 8);
-  bytes += header;
+  std::vector<std::int64_t> extents{numbers == 0 ? 0 : static_cast<std::int64_t>(predictions.values.size() / numbers)};
+  std::ranges::copy(predictions.shape.extents(), std::back_inserter(extents));
+  std::string bytes = data::npy_header(classes ? "<i8" : "<f4", extents);
   if (!classes) {
     append(bytes, std::span<const float>(predictions.values));
     return bytes;
@@ -100,7 +92,7 @@ void require_prediction_format(const fs::path& path) {
   const fs::path extension = path.extension();
   if (extension == ".csv" || extension == ".jsonl" || extension == ".npy") return;
   throw UsageError("--out " + path.string() + ": the name must end in .csv, .jsonl or .npy",
-                   "The end of the name chooses the format.");
+                   "The end of the name chooses the format. A folder is for runs that answer with volumes or images.");
 }
 
 void require_prediction_shape(const fs::path& path, const Shape& shape) {

@@ -11,7 +11,7 @@ import subprocess
 import tarfile
 import unittest
 
-from runs import HAS_MPI, LOCKSTEP, RunTest, npy, png, read_npy, read_tensors
+from runs import HAS_MPI, LOCKSTEP, CarriedTest, npy, png, read_npy, read_tensors
 
 IMAGES = """
 name: "images"
@@ -52,34 +52,13 @@ def floats(count, begin=0.0):
     return [begin + 0.25 * (i * 7 % 11) for i in range(count)]
 
 
-class CarriedRuns(RunTest):
-    def setUp(self):
-        super().setUp()
-        self.home = self.folder / "home"
-        self.away = self.folder / "away"
-        self.away.mkdir(parents=True)
-        (self.home / "data").mkdir(parents=True)
-
-    def trained(self, text, *settings, **options):
-        """A run of this job, once its job and its data are gone."""
-        job = self.home / "job.pbtxt"
-        job.write_text(text, encoding="utf-8")
-        run = self.train("run", *settings, job=job, **options)
-        shutil.move(run.directory, self.away / "run")
-        shutil.rmtree(self.home)
-        return self.away / "run"
-
+class CarriedRuns(CarriedTest):
     def paint(self, split, count):
         for i in range(count):
             path = self.home / "data" / split / ("red" if i % 2 else "blue") / f"{i:02}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             strong = 150 + 3 * i
             path.write_bytes(png(18 + i % 3, 20, lambda x, y, s=strong, odd=i % 2: (s if odd else x, y, x if odd else s)))
-
-    def call(self, *arguments, code=0):
-        done = subprocess.run([LOCKSTEP, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=self.away)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout if code == 0 else done.stderr
 
     def rows(self, text):
         return list(csv.DictReader(io.StringIO(text)))

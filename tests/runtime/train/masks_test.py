@@ -2,12 +2,10 @@
 """A U-Net finds the things of images by their masks: alike on any number of ranks, with metrics a class and pictures."""
 import json
 import random
-import struct
 import subprocess
 import unittest
-import zlib
 
-from runs import FP32, HAS_MPI, LOCKSTEP, RunTest
+from runs import FP32, HAS_MPI, LOCKSTEP, RunTest, png_of_rows, read_png
 
 JOB = """
 name: "masks" seed: 7
@@ -26,37 +24,6 @@ SIDE = 24
 IGNORED = 255
 COLORS = {0: (0, 0, 0), 1: (128, 0, 0), 2: (0, 128, 0)}  # PASCAL VOC's
 ROUNDING = 5e-5
-
-
-def png(rows, channels):
-    """rows: bytes of each."""
-    def chunk(kind, content):
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    header = struct.pack(">IIBBBBB", len(rows[0]) // channels, len(rows), 8, 0 if channels == 1 else 2, 0, 0, 0)
-    content = zlib.compress(b"".join(b"\0" + row for row in rows))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", content) + chunk(b"IEND", b"")
-
-
-def read_png(path):
-    """Width and rows of an RGB image."""
-    content, at, data = path.read_bytes(), 8, b""
-    width, height = struct.unpack_from(">II", content, 16)
-    while at < len(content):
-        size = struct.unpack_from(">I", content, at)[0]
-        if content[at + 4:at + 8] == b"IDAT":
-            data += content[at + 8:at + 8 + size]
-        at += 12 + size
-    data, rows, above = zlib.decompress(data), [], bytearray(3 * width)
-    for y in range(height):
-        kind, row = data[y * (3 * width + 1)], bytearray(data[y * (3 * width + 1) + 1:(y + 1) * (3 * width + 1)])
-        for i, value in enumerate(row):
-            left, up, corner = (row[i - 3] if i > 2 else 0), above[i], (above[i - 3] if i > 2 else 0)
-            nearest = min((left, up, corner), key=lambda each: abs(left + up - corner - each))
-            row[i] = (value + (0, left, up, (left + up) // 2, nearest)[kind]) % 256
-        rows.append(row)
-        above = row
-    return width, rows
 
 
 class Masks(RunTest):
@@ -78,9 +45,9 @@ class Masks(RunTest):
                 image.append(bytes(value for each in classes for value in (
                     220 if each == 1 else 20, 220 if each == 2 else 20, random.randrange(256))))
                 mask.append(classes)
-            (self.folder / f"images/{number}.png").write_bytes(png(image, 3))
+            (self.folder / f"images/{number}.png").write_bytes(png_of_rows(image, 3))
             self.masks[self.folder / f"masks/{number}.png"] = mask
-            (self.folder / f"masks/{number}.png").write_bytes(png(mask, 1))
+            (self.folder / f"masks/{number}.png").write_bytes(png_of_rows(mask, 1))
 
     def evaluated(self, run, *arguments, ranks=1):
         command = [LOCKSTEP, "eval", str(self.job), "--device", "cpu", "--checkpoint", str(run.directory), "--json", *arguments]
@@ -146,7 +113,7 @@ class Masks(RunTest):
 
     def test_a_mask_of_one_thing_has_a_probability_a_pixel(self):
         for path, mask in self.masks.items():
-            path.write_bytes(png([bytes(255 if each in (1, 2) else 0 for each in row) for row in mask], 1))
+            path.write_bytes(png_of_rows([bytes(255 if each in (1, 2) else 0 for each in row) for row in mask], 1))
         settings = [f"data.{part}.image_masks.target_kind=NUMBERS" for part in ("train", "eval")]
         run = self.train("run", *settings, "train.loss=BCE_DICE", "train.steps=60", job=self.job)
         found = run.summary["eval"]

@@ -5,6 +5,7 @@ import ast
 import json
 import os
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -72,7 +73,7 @@ def read_npy(path):
     content = path.read_bytes()
     size = int.from_bytes(content[8:10], "little")
     header = ast.literal_eval(content[10:10 + size].decode())
-    code = {"<f4": "f", "<i8": "q"}[header["descr"]]
+    code = {"<f4": "f", "<i8": "q", "|u1": "B", "<i4": "i"}[header["descr"]]
     return header["descr"], header["shape"], array.array(code, content[10 + size:])
 
 
@@ -83,13 +84,41 @@ def npy(descr, shape, content):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
 
 
-def png(width, height, pixel):
-    """`pixel` gives the red, green and blue at (x, y)."""
+def png_of_rows(rows, channels):
+    """Grey or RGB; `rows`: the bytes of each."""
     def chunk(kind, content):
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-    rows = b"".join(b"\0" + b"".join(bytes(pixel(x, y)) for x in range(width)) for y in range(height))
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)) +
-            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+    header = struct.pack(">2I5B", len(rows[0]) // channels, len(rows), 8, 0 if channels == 1 else 2, 0, 0, 0)
+    content = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", content) + chunk(b"IEND", b"")
+
+
+def png(width, height, pixel):
+    """`pixel` gives the red, green and blue at (x, y)."""
+    return png_of_rows([b"".join(bytes(pixel(x, y)) for x in range(width)) for y in range(height)], 3)
+
+
+def read_png(path):
+    """Width and rows of a grey or RGB image."""
+    content, at, data = path.read_bytes(), 8, b""
+    width, height, _, color = struct.unpack_from(">IIBB", content, 16)
+    step = {0: 1, 2: 3}[color]
+    size = step * width
+    while at < len(content):
+        length = struct.unpack_from(">I", content, at)[0]
+        if content[at + 4:at + 8] == b"IDAT":
+            data += content[at + 8:at + 8 + length]
+        at += 12 + length
+    data, rows, above = zlib.decompress(data), [], bytearray(size)
+    for y in range(height):
+        kind, row = data[y * (size + 1)], bytearray(data[y * (size + 1) + 1:(y + 1) * (size + 1)])
+        for i, value in enumerate(row):
+            left, up, corner = (row[i - step] if i >= step else 0), above[i], (above[i - step] if i >= step else 0)
+            nearest = min((left, up, corner), key=lambda each: abs(left + up - corner - each))
+            row[i] = (value + (0, left, up, (left + up) // 2, nearest)[kind]) % 256
+        rows.append(row)
+        above = row
+    return width, rows
 
 
 class Run:
@@ -236,3 +265,28 @@ class RunTest(unittest.TestCase):
         self.assertEqual(tensors.keys(), expected.keys())
         for name, values in tensors.items():
             self.assert_close(values, expected[name], tolerance, name)
+
+
+class CarriedTest(RunTest):
+    """Tests of runs that are used in a folder of their own, without their job and their data."""
+
+    def setUp(self):
+        super().setUp()
+        self.home = self.folder / "home"
+        self.away = self.folder / "away"
+        self.away.mkdir(parents=True)
+        (self.home / "data").mkdir(parents=True)
+
+    def trained(self, text, *settings, **options):
+        """A run of this job, once its job and its data are gone."""
+        job = self.home / "job.pbtxt"
+        job.write_text(text, encoding="utf-8")
+        run = self.train("run", *settings, job=job, **options)
+        shutil.move(run.directory, self.away / "run")
+        shutil.rmtree(self.home)
+        return self.away / "run"
+
+    def call(self, *arguments, code=0):
+        done = subprocess.run([LOCKSTEP, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=self.away)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout if code == 0 else done.stderr
