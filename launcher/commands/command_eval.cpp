@@ -107,6 +107,7 @@ ExitCode end_of(const train::EvalResult& result, int rank) {
 ExitCode run(EvalCommand& command) {
   command.launch.require_device();
   for (const std::string& path : command.confusion) train::require_confusion_format(path);
+  require_data(command.trained.open(), data::Split::kEval);
   if (must_start_ranks(command.launch)) {
     // A wrong job is one error, not one a rank.
     const std::chrono::milliseconds timeout = timeout_of(command.trained.open().checked.job.comm());

@@ -12,6 +12,7 @@
 #include "launcher/commands/rank.h"
 #include "launcher/commands/trained_options.h"
 #include "launcher/commands/window_options.h"
+#include "launcher/commands/write_out.h"
 #include "launcher/supervisor/launch.h"
 #include "runtime/base/error.h"
 #include "runtime/base/files/whole_file.h"
@@ -129,8 +130,7 @@ ExitCode write_text(InferCommand& command) {
   bool begun = false;
   const auto show = [&](std::string_view piece) {
     if (command.json) return;
-    std::fwrite(piece.data(), 1, piece.size(), stdout);
-    std::fflush(stdout);
+    write_out(piece);
   };
   const auto emit = [&](std::string_view piece) {
     // Behind all that may be refused.
@@ -158,8 +158,7 @@ constexpr std::size_t kNamedFailures = 20;
 /// Predictions of files: themselves on stdout where no file takes them, and what is not read on stderr.
 ExitCode tell_inputs(const InferCommand& command, const train::InferResult& result, const std::string& note) {
   if (command.out.empty()) {
-    std::fwrite(result.text.data(), 1, result.text.size(), stdout);
-    std::fflush(stdout);
+    write_out(result.text);
   } else {
     command.json ? print_json(result, command.out) : print_text(result, note, command.out);
   }
@@ -171,6 +170,16 @@ ExitCode tell_inputs(const InferCommand& command, const train::InferResult& resu
   if (result.failures.empty()) return ExitCode::kDone;
   spdlog::warn("{} of {} inputs could not be read; the others are predicted", result.failures.size(), result.samples);
   return command.strict ? ExitCode::kStorage : ExitCode::kDone;
+}
+
+/// Answers must not take the place of what they answer.
+void require_other_file(const InferCommand& command) {
+  if (command.out.empty()) return;
+  for (const std::string& input : command.inputs) {
+    std::error_code none;
+    if (!fs::equivalent(input, command.out, none) || fs::is_directory(input)) continue;
+    throw UsageError("--out " + command.out + " is an input", "Choose another name.");
+  }
 }
 
 void require_no_draws(const InferCommand& command) {
@@ -197,8 +206,7 @@ ExitCode write_texts(const InferCommand& command, const Trained& trained) {
       generator, command.text, command.inputs, to_json ? train::TextFormat::kJsonLines : train::TextFormat::kCsv,
       [&](std::string_view text) {
         if (!command.out.empty()) return void(kept += text);
-        std::fwrite(text.data(), 1, text.size(), stdout);
-        std::fflush(stdout);
+        write_out(text);
       });
   if (!command.out.empty()) {
     train::require_writable(command.out);
@@ -235,10 +243,11 @@ ExitCode stream(const InferCommand& command, const Trained& trained) {
   train::Predictor predictor({.checked = trained.checked, .saved = trained.saved},
                              {.half = command.half, .device = command.launch.device_of(0)});
   const train::PredictionLine line = predictor.line(*text_format(command), command.text.sampling.top_k);
-  const train::StreamCounts counts = train::predict_lines(predictor, STDIN_FILENO, line, [](std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-  });
+  if (line.top > 0 && line.kind != train::PredictionKind::kProbabilities) {
+    throw UsageError("--top-k is for runs that tell a class a sample", "Leave it out.");
+  }
+  const train::StreamCounts counts =
+      train::predict_lines(predictor, STDIN_FILENO, line, [](std::string_view text) { write_out(text); });
   return command.strict && counts.failures > 0 ? ExitCode::kStorage : ExitCode::kDone;
 }
 
@@ -246,8 +255,12 @@ ExitCode run(InferCommand& command) {
   command.launch.require_device();
   if (!command.inputs.empty()) {
     const Trained& trained = command.trained.open();
-    if (takes_prompts(trained)) return write_texts(command, trained);
+    if (takes_prompts(trained)) {
+      require_other_file(command);
+      return write_texts(command, trained);
+    }
     require_no_draws(command);
+    require_other_file(command);
     if (command.inputs == std::vector<std::string>{"-"}) return stream(command, trained);
   }
   if (!command.text.prompt.empty()) {
@@ -255,7 +268,10 @@ ExitCode run(InferCommand& command) {
       throw UsageError("--prompt: one process writes a text", "Leave out --nproc and --hosts.");
     return write_text(command);
   }
-  if (command.inputs.empty()) require_no_draws(command);
+  if (command.inputs.empty()) {
+    require_no_draws(command);
+    require_data(command.trained.open(), command.data == "train" ? data::Split::kTrain : data::Split::kEval);
+  }
   if (command.inputs.empty() && !command.out.empty()) train::require_prediction_format(command.out);
   if (must_start_ranks(command.launch)) {
     // A wrong job or option is one error, not one a rank.

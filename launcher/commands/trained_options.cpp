@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/commands/trained_options.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+
 #include "launcher/commands/run_directory.h"
 #include "launcher/supervisor/launch_options.h"
 #include "runtime/base/error.h"
+#include "runtime/job/data_options.h"
 #include "runtime/train/infer/trained_run.h"
 
 namespace lockstep::launcher {
@@ -26,12 +31,31 @@ void TrainedOptions::add_to(CLI::App& command) {
                    "the weights of the last step, also where the checkpoint has a running mean of them (train.ema)");
 }
 
+void require_data(const Trained& trained, data::Split split) {
+  // Of a job they are known to be there.
+  if (!trained.saved.preparation) return;
+  const data::DataOptions options = job::data_options(trained.checked.job.data());
+  const bool own = split == data::Split::kEval && options.eval;
+  const data::DatasetOptions& chosen = own ? *options.eval : options.train;
+  for (const data::NamedFile& file : data::files_of(chosen)) {
+    if (std::filesystem::exists(file.path)) continue;
+    throw StorageError("the run's data are not where they were: there is no " + file.path,
+                       fmt::format("Evaluate others with --set data.eval.{}.{}=PATH, or predict files without targets: "
+                                   "lockstep infer RUN --input PATH.",
+                                   data::kind_of(chosen), file.field));
+  }
+}
+
 const Trained& TrainedOptions::open() {
   if (!opened_) opened_ = opened();
   return *opened_;
 }
 
 Trained TrainedOptions::opened() const {
+  if (!std::filesystem::exists(job.job)) {
+    throw StorageError("there is no run, bundle or job at " + job.job,
+                       "Name a run's directory, a checkpoint, a bundle, FILE.lockstep, or a job, FILE.pbtxt.");
+  }
   if (!train::is_run(job.job)) {
     if (latest) throw UsageError("--latest is for a run; " + job.job + " is a job", "Name the run's directory.");
     Trained trained{.checked = job::load_checked(job.job, job.overrides), .saved = {}};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launcher/commands/options.h"
+#include "runtime/data/make_dataset.h"
 #include "runtime/job/job.h"
 #include "runtime/train/saved_model.h"
 
@@ -18,6 +19,9 @@ struct Trained {
   train::SavedModel saved;
   std::string note = {};  ///< on the choice of the checkpoint, for people
 };
+
+/// Throws StorageError where files of these data of a run are not where they were when it was trained.
+void require_data(const Trained& trained, data::Split split);
 
 /// Which model a command works with: a run, or a job and a checkpoint of one of its runs.
 struct TrainedOptions {

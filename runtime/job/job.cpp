@@ -13,6 +13,7 @@
 #include "runtime/base/program_name.h"
 #include "runtime/job/data_note.h"
 #include "runtime/job/defaults.h"
+#include "runtime/job/message_options.h"
 #include "runtime/job/overrides.h"
 #include "runtime/job/text_reader.h"
 #include "runtime/job/tokens.h"
@@ -95,10 +96,41 @@ Job load_text(std::string_view text, const std::filesystem::path& file, std::spa
   return sound(check_text(text, file, overrides, folder), file).job;
 }
 
+namespace {
+
+/// The kind of data set that an override of data.eval names, "csv" of "data.eval.csv.files=..."; empty for others.
+std::string eval_kind(std::string_view override_text) {
+  constexpr std::string_view kPath = "data.eval.";
+  if (!override_text.starts_with(kPath)) return {};
+  override_text.remove_prefix(kPath.size());
+  return std::string(override_text.substr(0, override_text.find_first_of(".=[")));
+}
+
+/// Makes evaluation data that overrides are to name like the training data, where they are of the same kind.
+void take_training_data(Job& job, std::span<const std::string> overrides) {
+  for (const std::string& text : overrides) {
+    Data& data = *job.mutable_data();
+    if (text.starts_with("data.eval=")) data.clear_eval_share();
+    const std::string kind = eval_kind(text);
+    if (kind.empty()) continue;
+    data.clear_eval_share();
+    const google::protobuf::FieldDescriptor* const trained = kind_of(data.train());
+    if (trained == nullptr || trained->name() != kind) continue;
+    if (kind_of(data.eval()) != trained) *data.mutable_eval() = data.train();
+    if (kind == "tokens" && text.starts_with("data.eval.tokens.files")) {
+      data.mutable_eval()->mutable_tokens()->clear_begin();
+      data.mutable_eval()->mutable_tokens()->clear_end();
+    }
+  }
+}
+
+}  // namespace
+
 Checked load_trained(const Job& trained, const std::filesystem::path& run, std::span<const std::string> overrides) {
   Job job = trained;
   job.clear_init_from();
   job.clear_fault();
+  take_training_data(job, overrides);
   Checked checked = check_text(to_text(job), run, overrides, std::filesystem::current_path());
   std::erase_if(checked.diagnostics, [&run](const Diagnostic& found) {
     return found.message.starts_with(kMissing) && found.position.source == run.string();

@@ -35,8 +35,11 @@ Job load_text(std::string_view text, const std::filesystem::path& file, std::spa
               const std::filesystem::path& folder);
 
 /// The job that a run was trained with, as its checkpoint has it, with overrides, whose relative paths start at the
-/// current folder. The files that the job names need not be there: only what an override says of them is checked. What
-/// training alone reads, init_from and faults, is left out. Throws as load() does; messages call the job `run`.
+/// current folder. Overrides of data.eval begin with what data.train says, where the job has no such evaluation data:
+/// sizes, columns and kinds of targets are those of training, and a share that was held out gives way. Texts that an
+/// override names are taken whole. The files that the job names need not be there: only what an override says of them
+/// is checked. What training alone reads, init_from and faults, is left out. Throws as load() does; messages call the
+/// job `run`.
 Checked load_trained(const Job& trained, const std::filesystem::path& run, std::span<const std::string> overrides);
 
 /// The job as protobuf text that load() reads back to an equal job. Equal jobs give equal texts.

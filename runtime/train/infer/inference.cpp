@@ -112,6 +112,13 @@ class Inference {
       require_same_data([&] { return std::vector{data::digest_of(name, *dataset_)}; }, communicator_);
     }
     if (!options.out.empty()) require_prediction_shape(options.out, predictions_.shape);
+    if (options.top > 0 && predictions_.kind != PredictionKind::kProbabilities) {
+      throw UsageError("--top-k is for runs that tell a class a sample", "Leave it out.");
+    }
+    if (options.top > 0 && options.out.extension() == ".npy") {
+      throw UsageError("--top-k is for lines of text; a .npy holds all probabilities",
+                       "Choose .csv or .jsonl for --out.");
+    }
     step::on_rank_zero(communicator_, [&] {
       if (!options.out.empty()) require_writable(options.out);
       const bool tells_names = options.text || options.out.extension() == ".csv" || options.out.extension() == ".jsonl";

@@ -95,6 +95,8 @@ class CarriedRuns(CarriedTest):
         result = json.loads(self.call("eval", run, "--set", "data.eval.image_folder.folder=photos", "--json"))
         self.assertEqual(result["samples"], 3)
         self.assertIn("no such folder", self.call("eval", run, "--set", "data.eval.image_folder.folder=none", code=2))
+        self.assertIn("not where they were", self.call("eval", run, code=4))
+        # Also where the job had a share for evaluation: classes, sizes and columns are those of training.
 
     def test_a_run_alone_is_exported(self):
         run = self.images_run()
@@ -224,14 +226,14 @@ class CarriedRuns(CarriedTest):
         (self.away / "wide.npy").write_bytes(npy("<f4", (2, 4), array.array("f", floats(8)).tobytes()))
         self.assertIn("samples of [3]", self.call("infer", run, "--input", "wide.npy", code=2))
 
-    def table_run(self, kind="CLASSES", rest=""):
+    def table_run(self, kind="CLASSES", rest="", *settings):
         lines = ["age,city,bought"]
         for i in range(40):
             age = "" if i % 9 == 4 else str(20 + i)
             city = ("Rome", '"Oslo, north"', "Bern")[i % 3]
             lines.append(f"{age},{city},{('no', 'yes')[i // 20] if kind == 'CLASSES' else i}")
         (self.home / "data/t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return self.trained(TABLE % (kind, rest))
+        return self.trained(TABLE % (kind, rest), *settings)
 
     def test_a_run_alone_predicts_tables(self):
         run = self.table_run()
@@ -254,8 +256,33 @@ class CarriedRuns(CarriedTest):
                 self.assertEqual(answer["probabilities"], [float(rows[i]["p0"]), float(rows[i]["p1"])])
         self.assertEqual(process.returncode, 0)
 
+    def test_a_share_gives_way_to_data_that_are_given(self):
+        run = self.table_run("CLASSES", "eval_share: 0.2")
+        (self.away / "given.csv").write_text("bought,city,age\nyes,Rome,23\nno,Bern,\n", encoding="utf-8")
+        result = json.loads(self.call("eval", run, "--set", "data.eval.csv.files=given.csv", "--json"))
+        self.assertEqual(result["samples"], 2)
+        (self.away / "semicolons.csv").write_text("city;age\nRome;23\n", encoding="utf-8")
+        (self.away / "commas.csv").write_text("city,age\nRome,23\n", encoding="utf-8")
+        first, second = self.rows(self.call("infer", run, "--input", "semicolons.csv", "commas.csv"))
+        self.assertEqual(first["p0"], second["p0"])
+
+    def test_what_holds_no_sample_is_said(self):
+        run = self.table_run()
+        for content in ("", "city,age\n"):
+            (self.away / "none.csv").write_text(content, encoding="utf-8")
+            (self.away / "one.csv").write_text("city,age\nRome,23\n", encoding="utf-8")
+            self.assertIn("holds no rows", self.call("infer", run, "--input", "none.csv", "--strict", code=4))
+            rows = self.rows(self.call("infer", run, "--input", "none.csv", "one.csv"))
+            self.assertEqual([row["p0"] == "" for row in rows], [True, False])
+        self.assertIn("is an input", self.call("infer", run, "--input", "one.csv", "--out", "one.csv", code=2))
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([LOCKSTEP, "infer", str(run), "--input", "one.csv"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, check=False, cwd=self.away)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("cannot write to stdout", done.stderr)
+
     def test_predictions_of_a_table_are_in_its_units(self):
-        run = self.table_run("NUMBERS", "normalize_target { mean: 1000 std: 0.001 }")
+        run = self.table_run("NUMBERS", "normalize_target { mean: 1000 std: 0.001 }", "optimizer.sgd.lr=1e-20", "train.loss=MSE")
         (self.away / "new.csv").write_text("city,age\nRome,23\n", encoding="utf-8")
         row, = self.rows(self.call("infer", run, "--input", "new.csv"))
         self.assertAlmostEqual(float(row["prediction"]), 1000, delta=1)

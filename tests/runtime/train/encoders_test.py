@@ -142,7 +142,7 @@ class Encoders(RunTest):
         job = self.vit(dropout=0, steps=400)
         run = self.train("run", "optimizer.adamw.lr=6e-3", job=job)
         self.assertGreaterEqual(run.summary["eval"]["accuracy"], 0.9)
-        self.assertEqual(set(run.summary["eval"]), {"samples", "loss", "accuracy", "top5_accuracy"})
+        self.assertEqual(set(run.summary["eval"]), {"samples", "loss", "accuracy", "top5_accuracy", "baseline"})
         self.check_probabilities(job, run, 10)
 
     def test_bert_finds_hidden_tokens(self):
@@ -162,7 +162,7 @@ class Encoders(RunTest):
         job = self.labelled_bert(dropout=0, steps=100)
         run = self.train("run", job=job)
         self.assertGreaterEqual(run.summary["eval"]["accuracy"], 0.95)
-        self.assertEqual(set(run.summary["eval"]), {"samples", "loss", "accuracy"})
+        self.assertEqual(set(run.summary["eval"]), {"samples", "loss", "accuracy", "baseline"})
         self.check_probabilities(job, run, 2)
 
     def test_data_that_do_not_fit_are_refused(self):
