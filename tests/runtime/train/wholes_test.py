@@ -41,7 +41,7 @@ data {
 }
 amp { opt_level: O0 dtype: FP32 }
 optimizer { sgd { lr: 0.1 momentum: 0.9 } }
-train { steps: 60 %s }
+train { steps: 10 %s }
 """
 ROWS = """
 name: "rows"
@@ -233,7 +233,7 @@ class Wholes(CarriedTest):
         self.assertIn("must end in .csv", self.call("infer", run, "--input", "x.npy", "--out", "rows/", code=2))
         self.assertIn("--overlap", self.call("infer", run, "--input", "x.npy", "--overlap", "0.5", code=2))
 
-    def images_run(self, kind):
+    def images_run(self, kind, steps):
         for part in ("images", "masks"):
             (self.home / "data" / part).mkdir()
         for number in range(8):
@@ -241,7 +241,7 @@ class Wholes(CarriedTest):
             value = 255 if kind == MASKS else 1 + number % 2
             mask = [[value if self.inside(x, y, number) else 0 for x in range(16)] for y in range(16)]
             (self.home / f"data/masks/{number}.png").write_bytes(png_of_rows(mask, 1))
-        return self.trained(IMAGES % kind)
+        return self.trained(IMAGES % kind, f"train.steps={steps}")
 
     @staticmethod
     def inside(x, y, number):
@@ -253,7 +253,7 @@ class Wholes(CarriedTest):
                                                           (37 * x + 11 * y) % 256)))
 
     def test_images_are_answered_with_masks_of_their_own_extents(self):
-        run = self.images_run(CLASSES)
+        run = self.images_run(CLASSES, 60)
         for number, (width, height) in enumerate(((16, 16), (24, 24), (40, 20), (19, 33))):
             self.picture(self.away / f"photos/{number}.png", width, number, height)
         self.put("photos/sub/damaged.jpg", b"\xff\xd8\xff")
@@ -279,7 +279,7 @@ class Wholes(CarriedTest):
         self.assertIn("would both be", self.call("infer", run, "--input", "more", "--out", "2/", code=2))
 
     def test_an_image_is_predicted_beyond_its_middle(self):
-        run = self.images_run(CLASSES)
+        run = self.images_run(CLASSES, 60)
         self.picture(self.away / "wide.png", 32, 0)
         for side in (0, 1):
             pixels = read_png(self.away / "wide.png")[1]
@@ -290,7 +290,7 @@ class Wholes(CarriedTest):
         self.assertGreater(len({value for row in right for value in row}), 1)
 
     def test_a_mask_of_one_thing_is_grey(self):
-        run = self.images_run(MASKS)
+        run = self.images_run(MASKS, 10)
         self.picture(self.away / "photos/0.png", 16, 0)
         self.put("masks/0.png", png_of_rows([[0] * 16] * 16, 1))
         self.call("infer", run, "--input", "photos", "--out", "answers/")
