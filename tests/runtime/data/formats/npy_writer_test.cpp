@@ -34,7 +34,7 @@ TEST(NpyWriter, WritesWhatIsReadBack) {
 TEST(NpyWriter, HeadersAreNumpys) {
   const std::string header = npy_header("|u1", std::vector<std::int64_t>{3});
   EXPECT_EQ(header.size() % 64, 0u);
-  EXPECT_EQ(header.substr(10, 56), "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }");
+  EXPECT_EQ(header.substr(10, 57), "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }");
   EXPECT_NE(npy_header("<f4", std::vector<std::int64_t>{2, 5}).find("(2, 5)"), std::string::npos);
 }
 
