@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/init/find_data.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-
-#include <algorithm>
 
 #include "runtime/init/dataset_text.h"
 #include "tests/runtime/data/image_files.h"
@@ -17,7 +14,6 @@ namespace {
 using data::Bytes;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 /// A .npy file of bytes, all of them `value`.
 Bytes npy_bytes(const std::string& descr, const std::string& shape, std::size_t bytes, std::uint8_t value = 0) {
