@@ -140,6 +140,7 @@ ExitCode write_text(InferCommand& command) {
     show(piece);
   };
   const train::GenerateResult result = train::generate(trained.checked.job, options, emit);
+  if (!begun) show(options.prompt);
   if (command.json) {
     const Json object{{"prompt", options.prompt},
                       {"text", text},

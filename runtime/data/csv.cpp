@@ -266,7 +266,8 @@ CsvDataset::CsvDataset(const CsvOptions& options, MemoryBudget budget) {
     if (numbers) {
       rows_.numbers.push_back(number_of(cells[target], columns, target, reader));
     } else if (trimmed_cell(cells[target]).empty()) {
-      reader.refuse(fmt::format("column {}: expected a class, found an empty cell", columns.title(target)));
+      reader.refuse(fmt::format("column {}: expected a class, found an empty cell", columns.title(target)),
+                    "Leave the line out, or name the column that is to be learnt: target, or init's --target.");
     } else if (!classes.add(trimmed_cell(cells[target]),
                             fmt::format("{}:{}: column {}", file, reader.line(), columns.title(target)))) {
       reader.refuse(fmt::format("column {} has too many different classes", columns.title(target)),
