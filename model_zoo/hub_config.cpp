@@ -31,7 +31,7 @@ bool are_alike(const Json& a, const Json& b) {
 /// Without the quotes of a text.
 std::string plain(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-/// What transformers derive from other settings.
+/// Sets the settings that transformers derive from others, as transformers do.
 void derive(Json& settings) {
   if (settings.contains("num_key_value_heads") && settings["num_key_value_heads"].is_null()) {
     settings["num_key_value_heads"] = field_of(settings, "num_attention_heads");
@@ -85,7 +85,7 @@ class Comparison {
     }
     const Json& ours = field_at(fields_, setting.field);
     if (setting.bearing == Bearing::kWindow) return compare_window(setting, theirs, ours);
-    // What follows from other settings is told by the tensors.
+    // Null: transformers derive the setting, and the shapes of the tensors decide.
     if (theirs.is_null() || are_alike(theirs, ours)) return;
     if (setting.bearing == Bearing::kGiven && ours.is_null()) return;
     if (setting.bearing == Bearing::kTraining && !told_.insert(setting.field).second) return;

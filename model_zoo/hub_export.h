@@ -9,7 +9,7 @@
 
 namespace lockstep::model_zoo {
 
-/// What a config.json says beside a model's options.
+/// Facts in a config.json that are no options of the model.
 struct HubFacts {
   ModelInput input = {};                      ///< that the model was built for
   std::string dtype = "float32";              ///< of the weights, as PyTorch calls it

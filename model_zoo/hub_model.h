@@ -10,7 +10,7 @@ namespace lockstep::model_zoo {
 
 class HubConfig;
 
-/// What a folder that transformers' save_pretrained() wrote says of its model, for a job that starts from it.
+/// The model of a folder that transformers' save_pretrained() wrote, as a job says it.
 struct HubModel {
   std::string kind;                     ///< of a job's model: "llama"
   std::string text;                     ///< of the model's message, a field a line with its meaning: "llama {\n...}"

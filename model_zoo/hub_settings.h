@@ -6,11 +6,11 @@
 
 namespace lockstep::model_zoo {
 
-/// What a setting of a config.json of transformers means to a job's model.
+/// How a setting of transformers' config.json bears on a job's model.
 enum class Bearing {
   kSize,      ///< it shapes tensors, and those tell it themselves
   kNumbers,   ///< the same tensors compute other numbers with it
-  kTie,       ///< two weights are one: of no matter to who takes neither from the file
+  kTie,       ///< two weights are one; it counts only where one of them is taken from the file
   kGiven,     ///< kNumbers, where the job says something
   kWindow,    ///< a least number for the job's field, or none
   kTraining,  ///< it counts while the model trains: dropout
@@ -25,7 +25,7 @@ struct HubSetting {
   std::string_view values = {};  ///< without a field: a JSON list of those that the model computes, its own one first
 };
 
-/// What models of transformers of a type have in config.json, and which model of a job computes them.
+/// A type of transformers' models: its settings in config.json, and the job's model that computes the same.
 struct HubFamily {
   std::string_view type;      ///< "model_type"
   std::string_view model;     ///< its name in a job

@@ -5,12 +5,12 @@
 
 namespace lockstep::amp {
 
-// What lies on the device, as its kernels read and write it: the scale, what it follows, and what a rank has found.
+// Values that lie on a device. A kernel reads and writes them: the loss scale, its options, and the findings of a rank.
 using kernels::LossScaleOptions;
 using kernels::LossScaleState;
 using kernels::RankState;
 using kernels::StepReport;
-/// The agreement of all ranks, which is reached before anything changes. found_inf is 1 or 0; slot counts in the
+/// What all ranks agreed on before anything changed. found_inf is 1 or 0; slot counts in the
 /// arena's order, the order of backward.
 using Verdict = kernels::StepVerdict;
 

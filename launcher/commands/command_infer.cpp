@@ -2,27 +2,21 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "launcher/commands/commands.h"
+#include "launcher/commands/infer_command.h"
 #include "launcher/commands/rank.h"
-#include "launcher/commands/trained_options.h"
-#include "launcher/commands/window_options.h"
 #include "launcher/commands/write_out.h"
 #include "launcher/supervisor/launch.h"
 #include "runtime/base/error.h"
-#include "runtime/base/files/whole_file.h"
 #include "runtime/job/job.h"
-#include "runtime/train/infer/generation.h"
 #include "runtime/train/infer/inference.h"
 #include "runtime/train/infer/prediction_file.h"
 #include "runtime/train/infer/prediction_stream.h"
 #include "runtime/train/infer/predictor.h"
-#include "runtime/train/infer/prompt_lines.h"
 #include "runtime/train/infer/trained_run.h"
 #include "runtime/train/infer/whole_inference.h"
 #include "runtime/train/record/status_board.h"
@@ -32,21 +26,6 @@ namespace lockstep::launcher {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
-struct InferCommand {
-  TrainedOptions trained;
-  LaunchOptions launch;
-  std::string data = "eval";
-  std::vector<std::string> inputs;
-  WindowOptions windows;
-  bool strict = false;
-  std::string out;
-  bool half = false;
-  bool json = false;
-  train::GenerateOptions text;  ///< with --prompt, and with --input of a language model
-  bool draws = false;           ///< an option of these was given
-};
 
 std::vector<std::string> rank_arguments(const InferCommand& command) {
   std::vector<std::string> arguments{"infer"};
@@ -67,91 +46,10 @@ std::vector<std::string> rank_arguments(const InferCommand& command) {
   return arguments;
 }
 
-void print_json(const train::InferResult& result, const std::string& out) {
-  Json object{{"samples", result.samples},
-              {"dtype", name_of(result.dtype)},
-              {"weight_bytes", result.cost.weight_bytes},
-              {"samples_per_s", result.cost.samples_per_s},
-              {"not_finite", result.not_finite}};
-  if (result.accuracy) object["accuracy"] = *result.accuracy;
-  if (result.agreement) {
-    const train::Agreement& agreement = *result.agreement;
-    Json& float32 = object["float32"];
-    if (agreement.equal_classes) float32["equal_classes"] = *agreement.equal_classes;
-    float32["largest_difference"] = agreement.largest_difference;
-    float32["weight_bytes"] = agreement.float32.weight_bytes;
-    float32["samples_per_s"] = agreement.float32.samples_per_s;
-  }
-  if (result.of_mean) object["weights"] = "mean";
-  if (!result.failures.empty()) object["unread"] = result.failures.size();
-  object["checkpoint"] = result.checkpoint;
-  object["out"] = out.empty() ? Json() : Json(out);
-  std::printf("%s\n", object.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-}
-
 /// Of predictions that go to stdout.
 std::optional<train::TextFormat> text_format(const InferCommand& command) {
   if (command.inputs.empty() || !command.out.empty()) return std::nullopt;
   return command.json ? train::TextFormat::kJsonLines : train::TextFormat::kCsv;
-}
-
-void print_cost(const char* name, const train::ModelCost& cost) {
-  std::printf("%-11s %lld bytes of weights, %.0f samples/s\n", name, static_cast<long long>(cost.weight_bytes),
-              cost.samples_per_s);
-}
-
-void print_text(const train::InferResult& result, const std::string& note, const std::string& out) {
-  std::printf("checkpoint  %s%s\nsamples     %lld\n", result.checkpoint.c_str(), note.c_str(),
-              static_cast<long long>(result.samples));
-  if (result.of_mean) std::printf("weights     their running mean\n");
-  if (result.accuracy) std::printf("accuracy    %.2f %%\n", 100.0 * *result.accuracy);
-  if (!result.failures.empty()) std::printf("unread      %zu of them\n", result.failures.size());
-  if (result.not_finite > 0) {
-    std::printf("not finite  %lld of them\n", static_cast<long long>(result.not_finite));
-  }
-  print_cost(std::string(name_of(result.dtype)).c_str(), result.cost);
-  if (result.agreement) {
-    const train::Agreement& agreement = *result.agreement;
-    print_cost("float32", agreement.float32);
-    std::printf("agreement   ");
-    if (agreement.equal_classes) std::printf("%.2f %% equal classes, ", 100.0 * *agreement.equal_classes);
-    std::printf("largest difference %.3g\n", agreement.largest_difference);
-  }
-  if (!out.empty()) std::printf("written     %s\n", out.c_str());
-}
-
-/// Generates a text. Prints each piece as soon as it exists, or, with --json, the whole text at the end.
-ExitCode write_text(InferCommand& command) {
-  const Trained& trained = command.trained.open();
-  train::GenerateOptions options = command.text;
-  options.saved = trained.saved;
-  options.device = command.launch.device_of(0);
-  std::string text;
-  bool begun = false;
-  const auto show = [&](std::string_view piece) {
-    if (command.json) return;
-    write_out(piece);
-  };
-  const auto emit = [&](std::string_view piece) {
-    // Behind all that may be refused.
-    if (!begun) show(options.prompt);
-    begun = true;
-    text += piece;
-    show(piece);
-  };
-  const train::GenerateResult result = train::generate(trained.checked.job, options, emit);
-  if (!begun) show(options.prompt);
-  if (command.json) {
-    const Json object{{"prompt", options.prompt},
-                      {"text", text},
-                      {"tokens", result.tokens},
-                      {"tokens_per_s", result.tokens_per_s},
-                      {"checkpoint", result.checkpoint}};
-    std::printf("%s\n", object.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-  } else {
-    std::printf("\n");
-  }
-  return ExitCode::kDone;
 }
 
 constexpr std::size_t kNamedFailures = 20;
@@ -161,7 +59,7 @@ ExitCode tell_inputs(const InferCommand& command, const train::InferResult& resu
   if (command.out.empty()) {
     write_out(result.text);
   } else {
-    command.json ? print_json(result, command.out) : print_text(result, note, command.out);
+    print_result(command, result, note);
   }
   std::size_t named = 0;
   for (const auto& [index, error] : result.failures) {
@@ -191,33 +89,6 @@ void require_no_draws(const InferCommand& command) {
 
 /// Whether the run's inputs are texts to go on with.
 bool takes_prompts(const Trained& trained) { return trained.checked.job.data().train().has_tokens(); }
-
-/// Continues each line of the inputs.
-ExitCode write_texts(const InferCommand& command, const Trained& trained) {
-  if (must_start_ranks(command.launch)) {
-    throw UsageError("--input: one process writes texts", "Leave out --nproc and --hosts.");
-  }
-  const bool to_json = command.out.empty() ? command.json : fs::path(command.out).extension() == ".jsonl";
-  if (!command.out.empty() && !to_json && fs::path(command.out).extension() != ".csv") {
-    throw UsageError("--out " + command.out + ": the name must end in .csv or .jsonl, for texts");
-  }
-  train::Generator generator(trained.checked.job, trained.saved, command.launch.device_of(0));
-  std::string kept;
-  const train::StreamCounts counts = train::continue_lines(
-      generator, command.text, command.inputs, to_json ? train::TextFormat::kJsonLines : train::TextFormat::kCsv,
-      [&](std::string_view text) {
-        if (!command.out.empty()) return void(kept += text);
-        write_out(text);
-      });
-  if (!command.out.empty()) {
-    train::require_writable(command.out);
-    if (const std::error_code error = write_whole_file(command.out, kept)) {
-      throw StorageError("cannot write " + command.out + ": " + error.message());
-    }
-  }
-  if (counts.failures > 0) spdlog::warn("{} of {} lines could not be continued", counts.failures, counts.inputs);
-  return command.strict && counts.failures > 0 ? ExitCode::kStorage : ExitCode::kDone;
-}
 
 train::InferOptions options_of(const InferCommand& command, const Trained& trained, Device device) {
   return {.saved = trained.saved,
@@ -293,8 +164,7 @@ ExitCode run(InferCommand& command) {
     train::StatusBoard::from_environment().set(world.rank(), train::RankPhase::kEval, 0);
     const train::InferResult result = train::infer(world, job, options_of(command, trained, device));
     if (world.rank() == 0 && !command.inputs.empty()) return tell_inputs(command, result, trained.note);
-    if (world.rank() == 0)
-      command.json ? print_json(result, command.out) : print_text(result, trained.note, command.out);
+    if (world.rank() == 0) print_result(command, result, trained.note);
     return ExitCode::kDone;
   });
 }

@@ -32,7 +32,7 @@ void TrainedOptions::add_to(CLI::App& command) {
 }
 
 void require_data(const Trained& trained, data::Split split) {
-  // Of a job they are known to be there.
+  // Checking a job has found its data.
   if (!trained.saved.preparation) return;
   const data::DataOptions options = job::data_options(trained.checked.job.data());
   const bool own = split == data::Split::kEval && options.eval;

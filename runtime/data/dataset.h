@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/data/target_summary.h"
@@ -89,32 +90,48 @@ class Dataset {
 
 using DatasetPtr = std::shared_ptr<const Dataset>;
 
-/// A data set that changes the samples of another and keeps all else. Changes are made in place.
-class Transform : public Dataset {
+/// A data set that is made of another one, and is as that one is but for what its class overrides.
+class DerivedDataset : public Dataset {
  public:
-  explicit Transform(DatasetPtr base) : base_(std::move(base)) {}
-  std::int64_t size() const final { return base_->size(); }
-  Shape sample_shape() const final { return base_->sample_shape(); }
-  std::int64_t vocabulary() const final { return base_->vocabulary(); }
-  std::vector<InputSpec> more_inputs() const final { return base_->more_inputs(); }
-  std::int64_t classes() const final { return base_->classes(); }
-  Shape target_shape() const final { return base_->target_shape(); }
-  std::int64_t targets_per_sample() const final { return base_->targets_per_sample(); }
-  bool weighted() const final { return base_->weighted(); }
-  bool mixed() const final { return base_->mixed(); }
+  explicit DerivedDataset(DatasetPtr base) : base_(std::move(base)) {}
+
+  const DatasetPtr& base() const { return base_; }
+  /// Which sample of the base a sample is made of.
+  virtual std::int64_t index_in_base(std::int64_t index) const { return index; }
+
+  std::int64_t size() const override { return base_->size(); }
+  Shape sample_shape() const override { return base_->sample_shape(); }
+  std::int64_t vocabulary() const override { return base_->vocabulary(); }
+  std::vector<InputSpec> more_inputs() const override { return base_->more_inputs(); }
+  std::int64_t classes() const override { return base_->classes(); }
+  Shape target_shape() const override { return base_->target_shape(); }
+  std::int64_t targets_per_sample() const override { return base_->targets_per_sample(); }
+  bool weighted() const override { return base_->weighted(); }
+  bool mixed() const override { return base_->mixed(); }
   TargetSummary target_summary() const override { return base_->target_summary(); }
+  void get(const SampleKey& key, const Sample& sample) const override {
+    base_->get({index_in_base(key.index), key.epoch, key.seed}, sample);
+  }
+  void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
+  void add_to_preparation(Preparation& preparation) const override { base_->add_to_preparation(preparation); }
+  void add_content(std::int64_t index, Hash128& hash) const override { base_->add_content(index_in_base(index), hash); }
+
+ private:
+  DatasetPtr base_;
+};
+
+/// A data set that changes the samples of another and keeps all else. Changes are made in place.
+class Transform : public DerivedDataset {
+ public:
+  using DerivedDataset::DerivedDataset;
+
   void get(const SampleKey& key, const Sample& sample) const final {
-    base_->get(key, sample);
+    base()->get(key, sample);
     apply(key, sample);
   }
-  void add_to_digest(DataHashes& hashes) const final { base_->add_to_digest(hashes); }
-  void add_to_preparation(Preparation& preparation) const final { base_->add_to_preparation(preparation); }
-  void add_content(std::int64_t index, Hash128& hash) const final { base_->add_content(index, hash); }
 
  private:
   virtual void apply(const SampleKey& key, const Sample& sample) const = 0;
-
-  DatasetPtr base_;
 };
 
 }  // namespace lockstep::data

@@ -8,24 +8,15 @@ namespace lockstep::data {
 /// The samples that one rank gets where blocks of a data set are dealt to the ranks in turn, in their order: rank r of
 /// W has blocks r, r + W, r + 2 W, ... Only the last block of all may be smaller, and a rank may have none. Samples are
 /// drawn as from the data set itself.
-class DealtBlocks : public Dataset {
+class DealtBlocks : public DerivedDataset {
  public:
   /// `block` samples each, at least 1.
   DealtBlocks(DatasetPtr base, std::int64_t block, std::int64_t rank, std::int64_t world_size);
 
   std::int64_t size() const override { return size_; }
-  Shape sample_shape() const override { return base_->sample_shape(); }
-  std::int64_t vocabulary() const override { return base_->vocabulary(); }
-  std::vector<InputSpec> more_inputs() const override { return base_->more_inputs(); }
-  std::int64_t classes() const override { return base_->classes(); }
-  Shape target_shape() const override { return base_->target_shape(); }
-  std::int64_t targets_per_sample() const override { return base_->targets_per_sample(); }
-  bool weighted() const override { return base_->weighted(); }
-  bool mixed() const override { return base_->mixed(); }
-  void get(const SampleKey& key, const Sample& sample) const override;
+  std::int64_t index_in_base(std::int64_t index) const override;
 
  private:
-  DatasetPtr base_;
   std::int64_t block_;
   std::int64_t rank_;
   std::int64_t world_size_;

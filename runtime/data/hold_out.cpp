@@ -94,7 +94,7 @@ std::string classes_without_evaluation(const Description& held_out, const std::v
 
 void Subset::add_to_digest(DataHashes& hashes) const {
   DataHashes of_all;
-  base_->add_to_digest(of_all);
+  base()->add_to_digest(of_all);
   hashes.labels.update(of_all.labels.hex());
   hashes.content.update(std::as_bytes(std::span(samples_.content)));
 }

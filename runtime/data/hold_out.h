@@ -45,34 +45,19 @@ Description described(Description all, const SideSamples& samples);
 std::string classes_without_evaluation(const Description& held_out, const std::vector<std::string>& names);
 
 /// Some samples of another data set, drawn as they are drawn there.
-class Subset : public Dataset {
+class Subset : public DerivedDataset {
  public:
-  Subset(DatasetPtr base, SideSamples samples) : base_(std::move(base)), samples_(std::move(samples)) {}
-
-  const DatasetPtr& base() const { return base_; }
-  std::int64_t index_in_base(std::int64_t index) const { return samples_.indices[static_cast<std::size_t>(index)]; }
+  Subset(DatasetPtr base, SideSamples samples) : DerivedDataset(std::move(base)), samples_(std::move(samples)) {}
 
   std::int64_t size() const override { return std::ssize(samples_.indices); }
-  Shape sample_shape() const override { return base_->sample_shape(); }
-  std::int64_t vocabulary() const override { return base_->vocabulary(); }
-  std::vector<InputSpec> more_inputs() const override { return base_->more_inputs(); }
-  std::int64_t classes() const override { return base_->classes(); }
-  Shape target_shape() const override { return base_->target_shape(); }
-  std::int64_t targets_per_sample() const override { return base_->targets_per_sample(); }
-  bool weighted() const override { return base_->weighted(); }
-  bool mixed() const override { return base_->mixed(); }
-  void get(const SampleKey& key, const Sample& sample) const override {
-    base_->get({index_in_base(key.index), key.epoch, key.seed}, sample);
+  std::int64_t index_in_base(std::int64_t index) const override {
+    return samples_.indices[static_cast<std::size_t>(index)];
   }
   /// Adds the hashes of the content of all its samples, and the labels of all samples of the base: few data sets tell
   /// some labels apart from the others.
   void add_to_digest(DataHashes& hashes) const override;
-  void add_to_preparation(Preparation& preparation) const override { base_->add_to_preparation(preparation); }
-  TargetSummary target_summary() const override { return base_->target_summary(); }
-  void add_content(std::int64_t index, Hash128& hash) const override { base_->add_content(index_in_base(index), hash); }
 
  private:
-  DatasetPtr base_;
   SideSamples samples_;
 };
 

@@ -21,14 +21,14 @@ std::int64_t targets_of(const MaskedTokensOptions& options, std::int64_t context
 }  // namespace
 
 MaskedTokens::MaskedTokens(DatasetPtr base, const MaskedTokensOptions& options)
-    : base_(std::move(base)),
-      targets_(targets_of(options, base_->sample_shape().numel())),
-      mask_token_(options.mask_token.value_or(base_->vocabulary())) {}
+    : DerivedDataset(std::move(base)),
+      targets_(targets_of(options, sample_shape().numel())),
+      mask_token_(options.mask_token.value_or(this->base()->vocabulary())) {}
 
-std::int64_t MaskedTokens::vocabulary() const { return std::max(base_->vocabulary(), mask_token_ + 1); }
+std::int64_t MaskedTokens::vocabulary() const { return std::max(base()->vocabulary(), mask_token_ + 1); }
 
 void MaskedTokens::get(const SampleKey& key, const Sample& sample) const {
-  base_->get(key, sample);
+  base()->get(key, sample);
   std::ranges::fill(sample.labels, kIgnoredLabel);
   std::vector<std::size_t> places(sample.tokens.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
@@ -44,7 +44,7 @@ void MaskedTokens::get(const SampleKey& key, const Sample& sample) const {
     if (chance < kHidden) {
       token = mask_token_;
     } else if (chance < kHidden + kReplaced) {
-      token = below(random[2], base_->vocabulary());
+      token = below(random[2], base()->vocabulary());
     }
   }
 }

@@ -12,25 +12,19 @@ namespace lockstep::data {
 /// 1810.04805, 3.1). Of each sample round(share * T) places are drawn, anew in each epoch: their labels are the tokens
 /// there, all other labels kIgnoredLabel. A drawn token becomes the mask token in 8 cases of 10, any token of the
 /// text's vocabulary in one, and stays in one.
-class MaskedTokens : public Dataset {
+class MaskedTokens : public DerivedDataset {
  public:
   /// `base` has tokens [T]. Throws FieldError for options without a meaning, and where no target would be drawn.
   MaskedTokens(DatasetPtr base, const MaskedTokensOptions& options);
 
-  std::int64_t size() const override { return base_->size(); }
-  Shape sample_shape() const override { return base_->sample_shape(); }
   /// With the mask token.
   std::int64_t vocabulary() const override;
-  std::int64_t classes() const override { return base_->vocabulary(); }
-  Shape target_shape() const override { return base_->sample_shape(); }
+  std::int64_t classes() const override { return base()->vocabulary(); }
+  Shape target_shape() const override { return base()->sample_shape(); }
   std::int64_t targets_per_sample() const override { return targets_; }
   void get(const SampleKey& key, const Sample& sample) const override;
-  void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
-  void add_to_preparation(Preparation& preparation) const override { base_->add_to_preparation(preparation); }
-  void add_content(std::int64_t index, Hash128& hash) const override { base_->add_content(index, hash); }
 
  private:
-  DatasetPtr base_;
   std::int64_t targets_;
   std::int64_t mask_token_;
 };

@@ -61,8 +61,8 @@ Mixture mixture_of(const SampleKey& key, std::int64_t size, double alpha) {
   return {other, 1 / (1 + std::exp(theirs - mine))};
 }
 
-Mixup::Mixup(DatasetPtr base, double alpha) : base_(std::move(base)), alpha_(alpha) {
-  require_mixup(alpha_, describe(*base_));
+Mixup::Mixup(DatasetPtr base, double alpha) : DerivedDataset(std::move(base)), alpha_(alpha) {
+  require_mixup(alpha_, describe(*this->base()));
 }
 
 void Mixup::get(const SampleKey& key, const Sample& sample) const {
@@ -73,10 +73,10 @@ void Mixup::get(const SampleKey& key, const Sample& sample) const {
   values.resize(sample.values.size());
   sample.weight[0] = sample.other_weight[0] = 1.0f;
   // A data set without weights writes none.
-  const auto of_base = [this](std::span<float> weight) { return base_->weighted() ? weight : std::span<float>(); };
-  base_->get({other, key.epoch, key.seed},
-             {.values = values, .labels = sample.other_label, .weight = of_base(sample.other_weight)});
-  base_->get(key, {.values = sample.values, .labels = sample.labels, .weight = of_base(sample.weight)});
+  const auto of_base = [this](std::span<float> weight) { return base()->weighted() ? weight : std::span<float>(); };
+  base()->get({other, key.epoch, key.seed},
+              {.values = values, .labels = sample.other_label, .weight = of_base(sample.other_weight)});
+  base()->get(key, {.values = sample.values, .labels = sample.labels, .weight = of_base(sample.weight)});
   for (std::size_t i = 0; i < values.size(); ++i) sample.values[i] = mine * sample.values[i] + theirs * values[i];
   sample.weight[0] *= mine;
   sample.other_weight[0] *= theirs;

@@ -10,23 +10,15 @@ namespace lockstep::data {
 /// label of x at weight b and that of x' at weight 1 - b, each times the weight that its sample has in a weighted data
 /// set. x' is any other sample of the data set, as its own key draws it in this epoch, and b is of the distribution
 /// Beta(alpha, alpha). Both depend on the sample's key alone. Each sample is drawn twice as often as without.
-class Mixup : public Dataset {
+class Mixup : public DerivedDataset {
  public:
   /// Throws as require_mixup().
   Mixup(DatasetPtr base, double alpha);
 
-  std::int64_t size() const override { return base_->size(); }
-  Shape sample_shape() const override { return base_->sample_shape(); }
-  std::int64_t classes() const override { return base_->classes(); }
-  bool weighted() const override { return base_->weighted(); }
   bool mixed() const override { return true; }
-  TargetSummary target_summary() const override { return base_->target_summary(); }
   void get(const SampleKey& key, const Sample& sample) const override;
-  void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
-  void add_to_preparation(Preparation& preparation) const override { base_->add_to_preparation(preparation); }
 
  private:
-  DatasetPtr base_;
   double alpha_;
 };
 

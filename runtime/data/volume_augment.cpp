@@ -99,20 +99,20 @@ Description patched(Description data, const Shape& patch) {
 }
 
 Patch::Patch(DatasetPtr base, const Shape& patch, Place place)
-    : base_(std::move(base)), place_(place), description_(patched(describe(*base_), patch)) {}
+    : DerivedDataset(std::move(base)), place_(place), description_(patched(describe(*this->base()), patch)) {}
 
 void Patch::get(const SampleKey& key, const Sample& sample) const {
-  const Shape whole = base_->sample_shape();
-  const Shape target = base_->target_shape();
+  const Shape whole = base()->sample_shape();
+  const Shape target = base()->target_shape();
   const bool per_voxel = is_per_voxel(whole, target);
   std::vector<float> values(static_cast<std::size_t>(whole.numel()));
   const auto targets = static_cast<std::size_t>(per_voxel ? target.numel() : 0);
   std::vector<float> numbers(classes() > 0 ? 0 : targets);
   std::vector<std::int64_t> labels(classes() > 0 ? targets : 0);
-  base_->get(key, {.values = values,
-                   .target = per_voxel ? std::span<float>(numbers) : sample.target,
-                   .labels = per_voxel ? std::span<std::int64_t>(labels) : sample.labels,
-                   .weight = sample.weight});
+  base()->get(key, {.values = values,
+                    .target = per_voxel ? std::span<float>(numbers) : sample.target,
+                    .labels = per_voxel ? std::span<std::int64_t>(labels) : sample.labels,
+                    .weight = sample.weight});
 
   const Extents extents = extents_of(whole);
   const Extents patch = extents_of(description_.sample_shape);

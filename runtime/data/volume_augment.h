@@ -38,28 +38,19 @@ void require_volume_augment(const VolumeAugmentOptions& options, const Descripti
 Description patched(Description data, const Shape& patch);
 
 /// A window of each volume.
-class Patch : public Dataset {
+class Patch : public DerivedDataset {
  public:
   using Place = WindowPlace;
 
   /// Throws as patched() does.
   Patch(DatasetPtr base, const Shape& patch, Place place);
 
-  std::int64_t size() const override { return base_->size(); }
   Shape sample_shape() const override { return description_.sample_shape; }
-  std::int64_t vocabulary() const override { return 0; }
-  std::int64_t classes() const override { return description_.classes; }
   Shape target_shape() const override { return description_.target_shape; }
   std::int64_t targets_per_sample() const override { return description_.targets_per_sample; }
-  bool weighted() const override { return base_->weighted(); }
-  TargetSummary target_summary() const override { return base_->target_summary(); }
   void get(const SampleKey& key, const Sample& sample) const override;
-  void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
-  void add_to_preparation(Preparation& preparation) const override { base_->add_to_preparation(preparation); }
-  void add_content(std::int64_t index, Hash128& hash) const override { base_->add_content(index, hash); }
 
  private:
-  DatasetPtr base_;
   Place place_;
   Description description_;
 };

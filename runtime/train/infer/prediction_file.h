@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/inputs.h"
+#include "runtime/data/inputs/inputs.h"
 #include "runtime/tensor/shape.h"
 #include "runtime/train/infer/prediction_text.h"
 

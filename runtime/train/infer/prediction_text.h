@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/data/inputs.h"
+#include "runtime/data/inputs/inputs.h"
 #include "runtime/tensor/shape.h"
 
 namespace lockstep::train {

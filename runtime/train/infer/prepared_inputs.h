@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
-#include "runtime/data/inputs.h"
+#include "runtime/data/inputs/inputs.h"
+#include "runtime/data/inputs/readable_inputs.h"
 #include "runtime/data/make_dataset.h"
-#include "runtime/data/readable_inputs.h"
 
 namespace lockstep::train {
 

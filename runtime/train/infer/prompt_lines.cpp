@@ -13,7 +13,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/json_text.h"
 #include "runtime/data/formats/line_reader.h"
-#include "runtime/data/inputs.h"
+#include "runtime/data/inputs/inputs.h"
 #include "runtime/train/infer/input_lines.h"
 
 namespace lockstep::train {

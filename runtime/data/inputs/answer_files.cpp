@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/answer_files.h"
+#include "runtime/data/inputs/answer_files.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/data/formats/content_hash.h"
-#include "runtime/data/inputs.h"
+#include "runtime/data/inputs/inputs.h"
 
 namespace lockstep::data {
 

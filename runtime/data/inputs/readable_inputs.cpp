@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/readable_inputs.h"
+#include "runtime/data/inputs/readable_inputs.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace lockstep::data {
 
 void ReadableInputs::get(const SampleKey& key, const Sample& sample) const {
   try {
-    base_->get(key, sample);
+    base()->get(key, sample);
   } catch (const StorageError& error) {
     std::ranges::fill(sample.values, 0.0f);
     std::ranges::fill(sample.tokens, 0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/whole_inputs.h"
+#include "runtime/data/inputs/whole_inputs.h"
 
 #include <algorithm>
 
-#include "runtime/data/image_inputs.h"
+#include "runtime/data/inputs/image_inputs.h"
+#include "runtime/data/inputs/whole_image.h"
+#include "runtime/data/inputs/whole_volume.h"
 #include "runtime/data/make_dataset.h"
-#include "runtime/data/whole_image.h"
-#include "runtime/data/whole_volume.h"
 
 namespace lockstep::data {
 

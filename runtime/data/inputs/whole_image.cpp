@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/whole_image.h"
+#include "runtime/data/inputs/whole_image.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/answer_files.h"
-#include "runtime/data/whole_input.h"
+#include "runtime/data/inputs/answer_files.h"
+#include "runtime/data/inputs/whole_input.h"
 
 namespace lockstep::data {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/inputs.h"
+#include "runtime/data/inputs/inputs.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/data/array_inputs.h"
-#include "runtime/data/image_inputs.h"
+#include "runtime/data/inputs/array_inputs.h"
+#include "runtime/data/inputs/image_inputs.h"
+#include "runtime/data/inputs/table_inputs.h"
 #include "runtime/data/make_dataset.h"
-#include "runtime/data/table_inputs.h"
 
 namespace lockstep::data {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/data/image_sample.h"
-#include "runtime/data/whole_input.h"
+#include "runtime/data/inputs/whole_input.h"
 
 namespace lockstep::data {
 

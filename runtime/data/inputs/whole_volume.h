@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "runtime/data/formats/nifti_geometry.h"
-#include "runtime/data/whole_input.h"
+#include "runtime/data/inputs/whole_input.h"
 
 namespace lockstep::data {
 

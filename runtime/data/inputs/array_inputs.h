@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/data/formats/npy.h"
-#include "runtime/data/inputs.h"
+#include "runtime/data/inputs/inputs.h"
 #include "runtime/tensor/input_spec.h"
 
 namespace lockstep::data {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/array_inputs.h"
+#include "runtime/data/inputs/array_inputs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

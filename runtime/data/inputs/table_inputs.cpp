@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/table_inputs.h"
+#include "runtime/data/inputs/table_inputs.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

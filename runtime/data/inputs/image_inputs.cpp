@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/image_inputs.h"
+#include "runtime/data/inputs/image_inputs.h"
 
 #include "runtime/base/files/stored_file.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/data/inputs.h"
+#include "runtime/data/inputs/inputs.h"
 
 namespace lockstep::data {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/answer_files.h"
+#include "runtime/data/inputs/answer_files.h"
 
 #include <gmock/gmock.h>
 

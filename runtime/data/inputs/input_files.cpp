@@ -9,7 +9,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/data/formats/walk.h"
-#include "runtime/data/inputs.h"
+#include "runtime/data/inputs/inputs.h"
 
 namespace lockstep::data {
 

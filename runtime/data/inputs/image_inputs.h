@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/data/image_sample.h"
-#include "runtime/data/inputs.h"
+#include "runtime/data/inputs/inputs.h"
 
 namespace lockstep::data {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/whole_volume.h"
+#include "runtime/data/inputs/whole_volume.h"
 
 #include <fmt/format.h>
 

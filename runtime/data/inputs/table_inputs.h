@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/data/formats/csv_reader.h"
-#include "runtime/data/inputs.h"
+#include "runtime/data/inputs/inputs.h"
 #include "runtime/data/table_encoding.h"
 
 namespace lockstep::data {
