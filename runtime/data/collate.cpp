@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "runtime/data/description.h"
 #include "runtime/kernels/cpu/narrow.h"
 #include "runtime/tensor/block_layout.h"
 
@@ -23,7 +22,7 @@ struct Part {
 /// The tensors of `batch` with the shapes and dtypes that they will have, in the order of Batch::tensors(). Resizes
 /// more_inputs.
 std::vector<Part> parts_of(const Dataset& dataset, std::int64_t rows, DType input_dtype, Batch& batch) {
-  const std::vector<InputSpec> inputs = describe(dataset).inputs();
+  const std::vector<InputSpec> inputs = dataset.inputs();
   batch.more_inputs.resize(inputs.size() - 1);
   const DType target_dtype = dataset.classes() > 0 ? DType::kInt64 : DType::kFloat32;
   std::vector<Part> parts{{&batch.target, dataset.target_shape().batched(rows), target_dtype}};
@@ -84,7 +83,7 @@ BatchRows::BatchRows(const Dataset& dataset, const Batch& batch)
            .other_label = elements_of<std::int64_t>(batch.other_target, DType::kInt64),
            .other_weight = elements_of<float>(batch.other_weight, DType::kFloat32)},
       target_size_(static_cast<std::size_t>(dataset.target_shape().numel())) {
-  const std::vector<InputSpec> specs = describe(dataset).inputs();
+  const std::vector<InputSpec> specs = dataset.inputs();
   const std::vector<Tensor> inputs = batch.inputs();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     inputs_.push_back({static_cast<std::byte*>(inputs[i].data()), inputs[i].dtype(),

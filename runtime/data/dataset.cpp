@@ -6,7 +6,6 @@
 
 #include "runtime/base/error.h"
 #include "runtime/data/data_digest.h"
-#include "runtime/data/description.h"
 #include "runtime/data/formats/content_hash.h"
 
 namespace lockstep::data {
@@ -80,9 +79,15 @@ struct Drawn {
 
 }  // namespace
 
+std::vector<InputSpec> Dataset::inputs() const {
+  std::vector<InputSpec> all = more_inputs();
+  all.insert(all.begin(), {sample_shape(), vocabulary()});
+  return all;
+}
+
 void Dataset::add_to_digest(DataHashes& hashes) const {
   std::int64_t elements = 0;
-  for (const InputSpec& input : describe(*this).inputs()) elements += input.shape.numel();
+  for (const InputSpec& input : inputs()) elements += input.shape.numel();
   const std::int64_t affordable = kMostElements / std::max<std::int64_t>(elements, 1);
   const auto most = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(affordable), 2, kMostDrawn);
   Drawn drawn(*this);

@@ -60,6 +60,8 @@ class Dataset {
   /// The inputs of a sample beside its first one, sample_shape(), in the order in which the model takes them: a table
   /// of numbers beside an image, a second text. Augmentation and normalisation change the first input alone.
   virtual std::vector<InputSpec> more_inputs() const { return {}; }
+  /// All inputs, the first one of them.
+  std::vector<InputSpec> inputs() const;
   /// Targets are classes (int64) below this number; 0: they are numbers (float32).
   virtual std::int64_t classes() const = 0;
   /// The shape of one target. With classes: a scalar's where a sample has one label, else that of its positions.
@@ -70,7 +72,7 @@ class Dataset {
   virtual bool weighted() const { return false; }
   /// Whether a sample is a mixture of two: then it has two labels, and each a weight, which its loss is multiplied by.
   virtual bool mixed() const { return false; }
-  /// What is known of the targets as a whole, where that costs little.
+  /// What is known of the targets as a whole, where that costs little. It may look at all labels: not for each batch.
   virtual TargetSummary target_summary() const { return {}; }
   /// Writes one sample: sample_shape().numel() values or tokens, likewise each of more_inputs(), and
   /// target_shape().numel() numbers or labels. Labels are below classes(), or kIgnoredLabel. And the weights that there

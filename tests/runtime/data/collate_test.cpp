@@ -46,6 +46,20 @@ TEST(Collate, TokensOfNoSample) {
   EXPECT_EQ(batch.input.dtype(), DType::kInt64);
 }
 
+/// Its targets are too many to look at them for each batch.
+class ManyTargets final : public DerivedDataset {
+ public:
+  using DerivedDataset::DerivedDataset;
+  TargetSummary target_summary() const override { throw UsageError("a batch looks at the targets of all samples"); }
+};
+
+TEST(Collate, DoesNotLookAtTheTargetsOfAllSamples) {
+  const SampleReader reader(std::make_shared<ManyTargets>(std::make_shared<NextToken>()), {});
+  const std::vector<std::int64_t> indices{5, 1};
+  const BatchPlan plan{.step = {0, 2}, .micro = {0, 2}, .rank = {0, 2}};
+  EXPECT_THAT(collate(reader, plan, indices).input.as<std::int64_t>(), ElementsAre(5, 6, 7, 1, 2, 3));
+}
+
 TEST(Description, OfTokensIsNotThatOfNumbers) {
   const Description tokens = describe(NextToken());
   EXPECT_EQ(tokens.vocabulary, 16);
