@@ -90,10 +90,9 @@ TYPED_TEST(AttentionLoops, MasksAreBroadcast) {
   const Extents extents{.batch = 2, .heads = 3, .kv_heads = 3, .queries = 70, .keys = 101};
   for (const Shape& shape : {Shape{2, 3, 70, 101}, Shape{1, 1, 70, 101}, Shape{2, 1, 1, 101}, Shape{1, 3, 1, 101}}) {
     SCOPED_TRACE(shape.str());
-    for (const bool causal : {false, true}) {
-      this->expect_like_reference(extents, {.scale = 0.5, .causal = causal, .mask = this->random(shape, 9, -3, 3)});
-      this->expect_like_reference(extents, {.scale = 0.5, .causal = causal, .mask = this->some_allowed(shape)});
-    }
+    const bool causal = shape[2] == 1;
+    this->expect_like_reference(extents, {.scale = 0.5, .causal = causal, .mask = this->random(shape, 9, -3, 3)});
+    this->expect_like_reference(extents, {.scale = 0.5, .causal = !causal, .mask = this->some_allowed(shape)});
   }
 }
 
