@@ -14,11 +14,14 @@ std::unique_ptr<nn::Module> build(const ModelOptions& options, const ModelInput&
 }
 
 std::unique_ptr<nn::Module> outline(const ModelOptions& options, const ModelInput& input) {
-  if (!input.more_inputs.empty() && !std::holds_alternative<RegisteredOptions>(options)) {
+  const bool takes_more =
+      std::holds_alternative<RegisteredOptions>(options) || std::holds_alternative<MlpOptions>(options);
+  if (!input.more_inputs.empty() && !takes_more) {
     throw FieldError("model",
                      fmt::format("{} takes one input, and the samples of data.train have {}", name_of(options),
                                  input.more_inputs.size() + 1),
-                     "Register a model of your own: nn::MultiInputModule.");
+                     "For a table choose mlp, or make all of its columns numbers: csv { one_hot_up_to: 1024 }. For "
+                     "other data register a model of your own: nn::MultiInputModule.");
   }
   const nn::WithoutValues without_values;
   return std::visit([&input](const auto& kind) -> std::unique_ptr<nn::Module> { return make_model(kind, input); },

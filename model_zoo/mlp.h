@@ -39,7 +39,9 @@ struct MlpOptions {
 /// All that is wrong with the options, by the names of the job's fields.
 FieldProblems problems_of(const MlpOptions& options);
 
-/// Linear layers with activations between them, on flattened samples. Throws FieldError for options without a meaning.
+/// Linear layers with activations between them, on flattened samples. Each of input.more_inputs holds tokens, which an
+/// embedding of min(50, (vocabulary + 1) / 2) numbers appends to them. Throws FieldError for options without a meaning,
+/// and for more inputs that are numbers.
 std::unique_ptr<nn::Module> make_model(const MlpOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo

@@ -16,7 +16,6 @@
 #include "runtime/data/class_column.h"
 #include "runtime/data/formats/csv_reader.h"
 #include "runtime/data/formats/line_reader.h"
-#include "runtime/data/table_learning.h"
 
 namespace lockstep::data {
 
@@ -111,10 +110,12 @@ std::uint64_t content_of(const std::vector<std::string>& cells, const std::vecto
   return hash.high64();
 }
 
-/// The memory that a sample takes; a class is its place among the cells first, then its number.
-std::size_t bytes_of_row(const Columns& columns, std::int64_t width, bool numbers) {
+/// The memory that a sample of so many numbers and tokens takes; a class is its place among the cells first, then its
+/// number.
+std::size_t bytes_of_row(const Columns& columns, std::size_t width, std::size_t tokens, bool numbers) {
   const std::size_t target = numbers ? sizeof(float) : sizeof(std::uint32_t) + sizeof(std::int64_t);
-  return (static_cast<std::size_t>(width) + (columns.weight ? 1 : 0)) * sizeof(float) + sizeof(std::uint64_t) + target;
+  return (width + (columns.weight ? 1 : 0)) * sizeof(float) + tokens * sizeof(std::int64_t) + sizeof(std::uint64_t) +
+         target;
 }
 
 [[noreturn]] void throw_no_samples(const CsvOptions& options) {
@@ -178,6 +179,7 @@ TableEncoding learned_encoding(const CsvOptions& options, const Columns& columns
   }
   const TableLearner::Rules rules{.fill_blanks = encoding.fills_blanks,
                                   .one_hot = options.words == WordCells::kOneHot,
+                                  .one_hot_up_to = options.one_hot_up_to,
                                   .standardize = options.standardize};
   if (rules == TableLearner::Rules() && columns.categories.empty()) return encoding;
   TableLearner learner(std::move(encoding.columns), rules);
@@ -244,16 +246,21 @@ CsvDataset::CsvDataset(const CsvOptions& options, MemoryBudget budget) {
   }
   unknown_.resize(encoding_.columns.size());
   rows_.columns = encoding_.width();
+  rows_.more_inputs = encoding_.more_inputs();
+  const auto width = static_cast<std::size_t>(rows_.columns);
+  const std::size_t embedded = rows_.more_inputs.size();
   const std::size_t target = columns.target;
   ClassColumn classes;
   for_each_line(options, columns, [&](const auto& cells, const CsvReader& reader, const std::string& file) {
-    budget.take(bytes_of_row(columns, rows_.columns, numbers), file,
+    budget.take(bytes_of_row(columns, width, embedded, numbers), file,
                 "Save the data as .npy arrays, which are read as they are drawn.");
     rows_.contents.push_back(content_of(cells, columns.features));
-    const std::size_t begin = rows_.features.size();
-    rows_.features.resize(begin + static_cast<std::size_t>(rows_.columns));
-    const std::span<float> row = std::span(rows_.features).subspan(begin);
-    const EncodedRow encoded = in_line(reader, [&] { return encode(encoding_, cells, columns.features, row); });
+    rows_.features.resize(rows_.features.size() + width);
+    rows_.tokens.resize(rows_.tokens.size() + embedded);
+    const EncodedRow encoded = in_line(reader, [&] {
+      return encode(encoding_, cells, columns.features, std::span(rows_.features).last(width),
+                    std::span(rows_.tokens).last(embedded));
+    });
     for (const std::size_t column : encoded.unknown) ++unknown_[column];
     if (columns.weight) {
       const std::string& weight = cells[*columns.weight];
@@ -331,8 +338,9 @@ namespace {
 
 /// Evaluation data are encoded as the training data are, so they need not say how.
 template <class Value>
-void require_as_trained(const Value& eval, const Value& train, std::string_view field) {
-  if (eval == Value() || eval == train) return;
+void require_as_trained(const CsvOptions& eval, const CsvOptions& train, Value CsvOptions::*member,
+                        std::string_view field) {
+  if (eval.*member == CsvOptions().*member || eval.*member == train.*member) return;
   throw FieldError(fmt::format("data.eval.csv.{}", field), "must be that of data.train.csv, or be left out");
 }
 
@@ -340,10 +348,11 @@ void require_as_trained(const Value& eval, const Value& train, std::string_view 
 
 void CsvKind::become_eval(Options& eval, const Options* train) {
   if (train == nullptr) return;
-  require_as_trained(eval.blanks, train->blanks, "blanks");
-  require_as_trained(eval.words, train->words, "words");
-  require_as_trained(eval.categories, train->categories, "categories");
-  require_as_trained(eval.standardize, train->standardize, "standardize");
+  require_as_trained(eval, *train, &CsvOptions::blanks, "blanks");
+  require_as_trained(eval, *train, &CsvOptions::words, "words");
+  require_as_trained(eval, *train, &CsvOptions::categories, "categories");
+  require_as_trained(eval, *train, &CsvOptions::one_hot_up_to, "one_hot_up_to");
+  require_as_trained(eval, *train, &CsvOptions::standardize, "standardize");
   // Who has it needs no training files.
   const TableEncoding encoding = train->encoding ? *train->encoding : CsvDataset(*train).encoding();
   // Columns are the training data's by name, whatever their order in the evaluation data's files.

@@ -17,6 +17,7 @@
 #include "runtime/data/description.h"
 #include "runtime/data/table.h"
 #include "runtime/data/table_encoding.h"
+#include "runtime/data/table_learning.h"
 #include "runtime/tensor/memory_budget.h"
 
 namespace lockstep::data {
@@ -46,7 +47,9 @@ struct CsvOptions {
   BlankCells blanks = BlankCells::kRefuse;
   WordCells words = WordCells::kRefuse;
   std::vector<std::string> categories = {};  ///< columns of categories that are written as numbers
-  bool standardize = false;                  ///< columns of numbers become (x - mean) / std
+  /// Columns of more categories are embedded: a token each beside the sample's numbers. 0: all of them.
+  std::int64_t one_hot_up_to = TableLearner::kMostOneHot;
+  bool standardize = false;  ///< columns of numbers become (x - mean) / std
   /// The names of the classes, in their order. None: the classes are numbers, or with classes = 0 the names in the
   /// files, sorted. make_dataset() gives evaluation data classes and names of the training data.
   std::vector<std::string> class_names = {};
@@ -54,6 +57,7 @@ struct CsvOptions {
   /// training data, whose files it does not open where these options have it.
   std::optional<TableEncoding> encoding = {};
 
+  static constexpr Bound kOneHot{"in [0, 1024]", 0, false, TableLearner::kMostOneHot, false};
   static constexpr std::string_view kKind = "csv";  ///< its name in a job
   static constexpr auto fields() {
     return std::tuple(option("files", &CsvOptions::files, Names::kFile, Required{"the files, [\"train.csv\"]"}),
@@ -62,7 +66,9 @@ struct CsvOptions {
                       option("delimiter", &CsvOptions::delimiter), option("target_kind", &CsvOptions::target_kind),
                       option("classes", &CsvOptions::classes, kAtLeastOne, Otherwise::kFollows),
                       option("blanks", &CsvOptions::blanks), option("words", &CsvOptions::words),
-                      option("categories", &CsvOptions::categories), option("standardize", &CsvOptions::standardize));
+                      option("categories", &CsvOptions::categories),
+                      option("one_hot_up_to", &CsvOptions::one_hot_up_to, kOneHot),
+                      option("standardize", &CsvOptions::standardize));
   }
   bool operator==(const CsvOptions&) const = default;
 };
@@ -81,7 +87,8 @@ class CsvDataset : public TableDataset {
   /// are empty without a header, or where a name is not that of one column, and so are those of target and weight.
   const TableEncoding& encoding() const { return encoding_; }
   void add_to_preparation(Preparation& preparation) const override;
-  /// A sentence for each column with categories that the training data lack; they are encoded as zeros.
+  /// A sentence for each column with categories that the training data lack; they are encoded as zeros, or as the token
+  /// 0.
   std::vector<std::string> remarks() const;
 
  private:

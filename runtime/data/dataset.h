@@ -45,6 +45,9 @@ struct Sample {
   std::span<const InputRow> more_inputs = {};  ///< one row for each of Dataset::more_inputs()
 };
 
+/// Writes 0 everywhere: what stands in place of a sample that cannot be read.
+void write_zeros(const Sample& sample);
+
 /// A label that counts for nothing: neither for the loss nor for what is counted of the answers. PyTorch's.
 inline constexpr std::int64_t kIgnoredLabel = -100;
 

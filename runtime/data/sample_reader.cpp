@@ -40,16 +40,7 @@ std::int64_t SampleReader::skip(SampleKey key, const Sample& sample, std::vector
       unread.push_back({key.index, next.what()});
     }
   }
-  for (const std::span<float> numbers : {sample.values, sample.target, sample.weight, sample.other_weight}) {
-    std::ranges::fill(numbers, 0.0f);
-  }
-  for (const std::span<std::int64_t> numbers : {sample.tokens, sample.labels, sample.other_label}) {
-    std::ranges::fill(numbers, 0);
-  }
-  for (const InputRow& input : sample.more_inputs) {
-    std::ranges::fill(input.values, 0.0f);
-    std::ranges::fill(input.tokens, 0);
-  }
+  write_zeros(sample);
   return errors_.max_skipped + 1;
 }
 

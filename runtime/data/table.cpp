@@ -26,6 +26,8 @@ TargetSummary TableDataset::target_summary() const {
 void TableDataset::get(const SampleKey& key, const Sample& sample) const {
   std::copy_n(rows_.features.begin() + key.index * rows_.columns, rows_.columns, sample.values.begin());
   const auto at = static_cast<std::size_t>(key.index);
+  const std::size_t tokens = rows_.more_inputs.size();
+  for (std::size_t i = 0; i < tokens; ++i) sample.more_inputs[i].tokens[0] = rows_.tokens[at * tokens + i];
   if (!rows_.weights.empty() && !sample.weight.empty()) sample.weight[0] = rows_.weights[at];
   if (rows_.classes > 0) {
     sample.labels[0] = rows_.labels[at];
@@ -40,6 +42,7 @@ void TableDataset::add_to_digest(DataHashes& hashes) const {
   add_bytes(std::as_bytes(std::span(rows_.numbers)), hashes.labels);
   add_bytes(std::as_bytes(std::span(rows_.weights)), hashes.labels);
   add_bytes(std::as_bytes(std::span(rows_.features)), hashes.content);
+  add_bytes(std::as_bytes(std::span(rows_.tokens)), hashes.content);
 }
 
 void TableDataset::add_to_preparation(Preparation& preparation) const { preparation.class_names = rows_.class_names; }

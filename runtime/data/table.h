@@ -10,8 +10,8 @@
 
 namespace lockstep::data {
 
-/// Rows of numbers that are held in memory: a sample is a row [F], a target the row's class or number [1]. Who derives
-/// from it fills the rows in its constructor.
+/// Rows of numbers that are held in memory: a sample is a row [F], with tokens [1] beside it where there are some, a
+/// target the row's class or number [1]. Who derives from it fills the rows in its constructor.
 class TableDataset : public Dataset {
  public:
   /// With all labels.
@@ -21,6 +21,7 @@ class TableDataset : public Dataset {
 
   std::int64_t size() const override { return rows_.count; }
   Shape sample_shape() const override { return {rows_.columns}; }
+  std::vector<InputSpec> more_inputs() const override { return rows_.more_inputs; }
   std::int64_t classes() const override { return rows_.classes; }
   Shape target_shape() const override { return rows_.classes > 0 ? Shape{} : Shape{1}; }
   bool weighted() const override { return !rows_.weights.empty(); }
@@ -38,8 +39,10 @@ class TableDataset : public Dataset {
     std::int64_t columns = 0;
     std::int64_t classes = 0;
     std::vector<std::string> class_names;
-    std::vector<float> features;  ///< [count, columns]
-    std::vector<float> numbers;   ///< [count], without classes
+    std::vector<float> features;         ///< [count, columns]
+    std::vector<InputSpec> more_inputs;  ///< tokens [1] each
+    std::vector<std::int64_t> tokens;    ///< [count, more_inputs]
+    std::vector<float> numbers;          ///< [count], without classes
     std::vector<std::int64_t> labels;
     std::vector<float> weights;           ///< [count]; none where all count alike
     std::vector<std::uint64_t> contents;  ///< [count] hashes, where features are made of more than their own row

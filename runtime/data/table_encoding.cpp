@@ -56,13 +56,32 @@ std::vector<std::size_t> order_by_position(const TableEncoding& encoding, std::s
 }  // namespace
 
 std::int64_t TableColumn::width() const {
-  return (kind == Kind::kNumber ? 1 : std::ssize(values)) + (says_blank ? 1 : 0);
+  const std::int64_t blank = says_blank ? 1 : 0;
+  switch (kind) {
+    case Kind::kNumber:
+      return 1 + blank;
+    case Kind::kCategory:
+      return std::ssize(values) + blank;
+    case Kind::kEmbedded:
+      break;
+  }
+  return blank;
 }
+
+std::int64_t TableColumn::vocabulary() const { return kind == Kind::kEmbedded ? std::ssize(values) + 1 : 0; }
 
 std::int64_t TableEncoding::width() const {
   std::int64_t width = 0;
   for (const TableColumn& column : columns) width += column.width();
   return width;
+}
+
+std::vector<InputSpec> TableEncoding::more_inputs() const {
+  std::vector<InputSpec> inputs;
+  for (const TableColumn& column : columns) {
+    if (column.vocabulary() > 0) inputs.push_back({.shape = {1}, .vocabulary = column.vocabulary()});
+  }
+  return inputs;
 }
 
 bool TableEncoding::is_by_name() const {
@@ -129,9 +148,10 @@ std::vector<std::size_t> order_in(const TableEncoding& encoding, std::span<const
 }
 
 EncodedRow encode(const TableEncoding& encoding, std::span<const std::string> cells, std::span<const std::size_t> order,
-                  std::span<float> row) {
+                  std::span<float> row, std::span<std::int64_t> tokens) {
   EncodedRow encoded;
   std::size_t at = 0;
+  std::size_t token = 0;
   for (std::size_t i = 0; i < encoding.columns.size(); ++i) {
     const TableColumn& column = encoding.columns[i];
     const std::string& cell = cells[order[i]];
@@ -142,6 +162,10 @@ EncodedRow encode(const TableEncoding& encoding, std::span<const std::string> ce
       double value = blank ? column.fill : number_of_cell(column, cell);
       if (column.scale) value = (value - column.scale->mean) / column.scale->std;
       row[at++] = static_cast<float>(value);
+    } else if (column.kind == TableColumn::Kind::kEmbedded) {
+      const auto place = blank ? std::nullopt : place_of(column, trimmed_cell(cell));
+      if (!place && !blank) encoded.unknown.push_back(i);
+      tokens[token++] = place ? static_cast<std::int64_t>(*place) + 1 : 0;
     } else {
       const std::string_view word = blank ? std::string_view(column.fill_word) : trimmed_cell(cell);
       std::ranges::fill(row.subspan(at, column.values.size()), 0.0f);

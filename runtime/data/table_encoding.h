@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/tensor/input_spec.h"
+
 namespace lockstep::data {
 
 /// How one column of a table becomes numbers of a sample.
@@ -16,6 +18,7 @@ struct TableColumn {
   enum class Kind {
     kNumber,    ///< one number
     kCategory,  ///< a number for each of `values`, 1 for the cell's and 0 for the others
+    kEmbedded,  ///< a token, no number: 1 for the first of `values` and so on; 0 for a blank cell or another word
   };
   /// A number x becomes (x - mean) / std.
   struct Scale {
@@ -29,12 +32,14 @@ struct TableColumn {
   Kind kind = Kind::kNumber;
   bool says_blank = false;               ///< one number more: 1 where the cell was blank, else 0
   double fill = 0;                       ///< the number that stands for a blank cell; before `scale`
-  std::string fill_word = {};            ///< the category that does; empty where no blank cell is allowed
+  std::string fill_word = {};            ///< the kCategory that does; empty where no blank cell is allowed
   std::optional<Scale> scale = {};       ///< of numbers; none: as they stand
   std::vector<std::string> values = {};  ///< the categories: sorted, all different
 
   /// How many numbers of a sample the column becomes.
   std::int64_t width() const;
+  /// Of its token; 0 of a column that is no token.
+  std::int64_t vocabulary() const;
   bool operator==(const TableColumn&) const = default;
 };
 
@@ -53,6 +58,8 @@ struct TableEncoding {
 
   /// How many numbers a sample has.
   std::int64_t width() const;
+  /// The inputs of a sample beside its numbers: one token [1] for each embedded column.
+  std::vector<InputSpec> more_inputs() const;
   /// Whether all columns have a name, so that a file may have them in any order.
   bool is_by_name() const;
   /// The columns' names.
@@ -78,11 +85,12 @@ std::string_view trimmed_cell(std::string_view cell);
 /// that names the columns that are lacking or come twice.
 std::vector<std::size_t> order_in(const TableEncoding& encoding, std::span<const std::string> header);
 
-/// Writes the sample of a line's cells into `row`, encoding.width() numbers; order[i] is the place of column i among
-/// the cells. A category that the training data lack becomes all zeros and is named in the result. Throws StorageError
-/// "column NAME: WHY" for a cell that cannot be encoded.
+/// Writes the sample of a line's cells into `row`, encoding.width() numbers, and `tokens`, one for each of
+/// encoding.more_inputs(); order[i] is the place of column i among the cells. A category that the training data lack
+/// becomes all zeros, or the token 0, and is named in the result. Throws StorageError "column NAME: WHY" for a cell
+/// that cannot be encoded.
 EncodedRow encode(const TableEncoding& encoding, std::span<const std::string> cells, std::span<const std::size_t> order,
-                  std::span<float> row);
+                  std::span<float> row, std::span<std::int64_t> tokens);
 
 /// The number in a cell. Throws StorageError "column NAME: WHY" where it is none.
 double number_of_cell(const TableColumn& column, std::string_view cell);

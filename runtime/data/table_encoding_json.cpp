@@ -111,14 +111,18 @@ class TableFields {
 };
 
 TableJson json_of(const TableColumn& column) {
-  const bool number = column.kind == TableColumn::Kind::kNumber;
+  using Kind = TableColumn::Kind;
+  const bool number = column.kind == Kind::kNumber;
+  const bool embedded = column.kind == Kind::kEmbedded;
   TableJson json{{"name", json_of(column.name)},
                  {"position", column.position},
-                 {"kind", number ? "number" : "category"},
+                 {"kind", number     ? "number"
+                          : embedded ? "embedded"
+                                     : "category"},
                  {"says_blank", column.says_blank}};
   if (!number) {
     json["values"] = json_of(column.values);
-    json["fill"] = json_of(column.fill_word);
+    if (!embedded) json["fill"] = json_of(column.fill_word);
     return json;
   }
   json["fill"] = column.fill;
@@ -138,7 +142,8 @@ TableColumn column_in(const TableFields& reader, const TableEncoding& encoding) 
                      .position = reader.count("position", encoding.file_columns - 1),
                      .says_blank = reader.flag("says_blank")};
   const std::string kind = reader.text("kind");
-  reader.require(kind == "number" || kind == "category", "kind", "\"number\" or \"category\"");
+  reader.require(kind == "number" || kind == "category" || kind == "embedded", "kind",
+                 "\"number\", \"category\" or \"embedded\"");
   reader.require(!column.says_blank || encoding.fills_blanks, "says_blank", "false where blanks are not filled");
   if (kind == "number") {
     column.fill = reader.number("fill");
@@ -147,11 +152,15 @@ TableColumn column_in(const TableFields& reader, const TableEncoding& encoding) 
     reader.require(column.scale->std > 0, "std", "> 0");
     return column;
   }
-  column.kind = TableColumn::Kind::kCategory;
+  column.kind = kind == "embedded" ? TableColumn::Kind::kEmbedded : TableColumn::Kind::kCategory;
   column.values = reader.texts("values");
-  column.fill_word = reader.text("fill");
   reader.require(!column.values.empty() && is_sorted_without_repeats(column.values), "values",
                  "sorted, without repeats, and at least one");
+  if (column.kind == TableColumn::Kind::kEmbedded) {
+    reader.require(!column.says_blank, "says_blank", "false of an embedded column");
+    return column;
+  }
+  column.fill_word = reader.text("fill");
   const bool fills = std::ranges::binary_search(column.values, column.fill_word);
   reader.require(encoding.fills_blanks ? fills : column.fill_word.empty(), "fill",
                  "one of the values where blanks are filled, and else empty");

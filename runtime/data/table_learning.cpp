@@ -70,7 +70,7 @@ std::size_t TableLearner::add(std::span<const std::string> cells) {
       const auto [found, is_new] = counts.words.try_emplace(std::string(cell), 0);
       ++found->second;
       if (is_new) bytes += sizeof *found + cell.size();
-      if (counts.words.size() > kMostCategories) {
+      if (std::ssize(counts.words) > kMostCategories) {
         throw StorageError(
             fmt::format("column {}: holds more than {} different words", title_of(column), kMostCategories),
             "Name the columns to learn from in `features` and leave this one out, or write fewer "
@@ -89,6 +89,11 @@ void TableLearner::finish_numbers(TableColumn& column, Counts& counts) const {
 void TableLearner::finish_words(TableColumn& column, const Counts& counts) const {
   for (const auto& [word, count] : counts.words) column.values.push_back(word);
   std::ranges::sort(column.values);
+  if (std::ssize(column.values) > rules_.one_hot_up_to) {
+    column.kind = TableColumn::Kind::kEmbedded;
+    column.says_blank = false;
+    return;
+  }
   if (!rules_.fill_blanks) return;
   column.fill_word = *std::ranges::max_element(column.values, {},
                                                [&counts](const std::string& word) { return counts.words.at(word); });

@@ -16,11 +16,17 @@ namespace lockstep::data {
 /// order. First look_at() finds which columns hold words and which hold blank cells, then add() counts what they hold.
 class TableLearner {
  public:
+  /// A category takes a number of each sample.
+  static constexpr std::int64_t kMostOneHot = 1024;
+  /// A category takes up to 50 weights of an embedding: more are names rather than categories.
+  static constexpr std::int64_t kMostCategories = 100'000;
+
   /// The rules of a job.
   struct Rules {
     bool fill_blanks = false;
-    bool one_hot = false;      ///< columns with a word among their cells are categories
-    bool standardize = false;  ///< numbers become (x - mean) / std
+    bool one_hot = false;                      ///< columns with a word among their cells are categories
+    std::int64_t one_hot_up_to = kMostOneHot;  ///< columns of more categories are embedded
+    bool standardize = false;                  ///< numbers become (x - mean) / std
     bool operator==(const Rules&) const = default;
   };
 
@@ -37,13 +43,10 @@ class TableLearner {
   std::int64_t rows() const { return rows_; }
 
   /// The columns as they are encoded. A blank number is filled with the median of the column's numbers, a blank
-  /// category with the most frequent word, the first in alphabetical order on ties. Mean and std are those of the
-  /// filled column, the std that of the whole (divided by n); a constant column has std 1. Throws StorageError for a
-  /// column of blank cells alone.
+  /// category with the most frequent word, the first in alphabetical order on ties; of an embedded column it is the
+  /// token 0. Mean and std are those of the filled column, the std that of the whole (divided by n); a constant column
+  /// has std 1. Throws StorageError for a column of blank cells alone.
   std::vector<TableColumn> finish();
-
-  /// A category takes a number each: more are names or numbers rather than categories.
-  static constexpr std::size_t kMostCategories = 1024;
 
  private:
   struct Counts {

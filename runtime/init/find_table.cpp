@@ -110,6 +110,7 @@ struct Features {
   std::vector<std::string> left_out;  ///< "NAME, because WHY"
   std::vector<std::string> blank;     ///< of the columns, "NAME (177 of 891 lines)"
   std::vector<std::string> words;     ///< of the columns, "NAME (3)": how many different ones
+  std::vector<std::string> embedded;  ///< those of them that have more than kFewWords
   bool numbers = false;               ///< some column is of numbers
 };
 
@@ -160,7 +161,10 @@ Features features_of(const LookedAtTable& table, const TableRow& first, bool hea
     }
     features.columns.push_back(title);
     features.numbers = features.numbers || column.is_numbers();
-    if (column.is_words()) features.words.push_back(fmt::format("{} ({})", title, column.different()));
+    if (column.is_words()) {
+      features.words.push_back(fmt::format("{} ({})", title, column.different()));
+      if (column.different() > kFewWords) features.embedded.push_back(features.words.back());
+    }
     if (column.blanks() == 0) continue;
     features.blank.push_back(fmt::format("{} ({} of {} lines)", title, column.blanks(), table.lines));
   }
@@ -188,6 +192,11 @@ void take_rules(const Features& features, data::CsvOptions& options, FoundData& 
   if (!features.words.empty()) {
     options.words = data::WordCells::kOneHot;
     found.reasons.push_back({"words", "a number for each word: " + some_of(features.words)});
+  }
+  if (!features.embedded.empty()) {
+    options.one_hot_up_to = kFewWords;
+    found.reasons.push_back(
+        {"one_hot_up_to", "of columns with more words mlp learns an embedding: " + some_of(features.embedded)});
   }
   if (features.numbers) {
     options.standardize = true;

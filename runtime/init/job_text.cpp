@@ -21,7 +21,7 @@ constexpr std::int64_t kLeastSteps = 200;
 std::string size_of(const FoundData& found, const data::Description& data) {
   std::string text = fmt::format("{}: {} samples of ", found.what, data.samples);
   text += data.vocabulary > 0 ? fmt::format("{} tokens below {}", data.sample_shape[0], data.vocabulary)
-                              : data.sample_shape.str();
+                              : data.inputs_text();
   if (data.vocabulary == 0 && data.classes > 0) text += fmt::format(" in {} classes", data.classes);
   return text;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/data/drawn_sample.h"
 #include "runtime/init/damage.h"
 
 namespace lockstep::init {
@@ -101,28 +102,24 @@ std::optional<Measured> measure(const data::DataOptions& options) {
                                        std::max<std::int64_t>(8, kMostValues / std::max<std::int64_t>(width, 1))});
 
   Moments of_samples(channels_of(set->sample_shape())), of_targets(channels_of(set->target_shape()));
-  std::vector<float> values(static_cast<std::size_t>(width));
-  std::vector<float> target(static_cast<std::size_t>(set->target_shape().numel()));
-  std::vector<std::int64_t> labels(target.size());
+  data::DrawnSample drawn(*set);
   Measured measured;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t index = i * set->size() / count;
     try {
-      set->get({.index = index}, {.values = values,
-                                  .target = set->classes() > 0 ? std::span<float>() : std::span(target),
-                                  .labels = set->classes() > 0 ? std::span(labels) : std::span<std::int64_t>()});
+      set->get({.index = index}, drawn.sample());
     } catch (const StorageError&) {
       ++measured.unread;
       continue;
     }
-    for (const float value : values) {
+    for (const float value : drawn.values) {
       if (std::isfinite(value)) continue;
       throw StorageError(fmt::format("{}: sample {} holds {}", file_of(options.train), index, value),
                          "Mend the value or leave the sample out: a model learns from finite numbers alone.");
     }
     ++measured.samples;
-    of_samples.add(values);
-    of_targets.add(target);
+    of_samples.add(drawn.values);
+    of_targets.add(drawn.target);
   }
   if (measured.samples == 0) throw_all_damaged(options);
   if (!standardizes(options.train)) measured.normalize = of_samples.options();

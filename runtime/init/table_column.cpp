@@ -8,7 +8,6 @@
 
 #include "runtime/data/formats/line_reader.h"
 #include "runtime/data/table_encoding.h"
-#include "runtime/data/table_learning.h"
 
 namespace lockstep::init {
 
@@ -20,8 +19,6 @@ constexpr std::int64_t kLeastLines = 20;
 constexpr std::int64_t kLeastNumbered = 50;
 constexpr std::int64_t kFewClasses = 10;
 constexpr std::int64_t kMostClasses = 100;
-/// Up to so many words are categories however often each comes.
-constexpr std::int64_t kFewWords = 16;
 /// Numbers of lines have gaps where other lines went into another file.
 constexpr double kMostSpread = 1.75;
 
@@ -84,8 +81,7 @@ std::string LookedAtColumn::reason_to_leave_out() const {
   if (!late_word_.empty()) return fmt::format("it has \"{}\" among numbers", late_word_);
   if (is_numbers() || cells_ < kLeastLines) return {};
   if (different() == cells_) return "its words are all different, as names are";
-  const bool too_many = different() > static_cast<std::int64_t>(data::TableLearner::kMostCategories);
-  if (too_many || (different() > kFewWords && 2 * different() > cells_)) {
+  if (different() > kFewWords && 2 * different() > cells_) {
     return fmt::format("it has {} different words in {} lines, as names have", different(), cells_);
   }
   return {};

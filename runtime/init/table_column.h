@@ -14,6 +14,9 @@ namespace lockstep::init {
 /// The cells of a line of a table.
 using TableRow = std::vector<std::string>;
 
+/// Up to so many words are categories however often each comes, and of so many each is a number.
+constexpr std::int64_t kFewWords = 16;
+
 /// The number that a cell holds, spaces around it left out.
 std::optional<double> number_in_cell(std::string_view cell);
 

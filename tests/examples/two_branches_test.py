@@ -53,7 +53,8 @@ class TwoBranches(RunTest):
 
     def test_what_takes_one_input_is_refused(self):
         for setting, expected in (
-                ("model={mlp{hidden:8}}", "model: mlp takes one input, and the samples of data.train have 2"),
+                ("model={mlp{hidden:8}}", "model.mlp: takes tokens beside its first input, but data.train has [2]"),
+                ("model={convnet{block{channels:4}}}", "model: convnet takes one input, and the samples of data.train have 2"),
                 ("data.augment={mixup:0.2}", "data.augment.mixup: needs samples of one input; those of data.train are [8, 8, 1] and [2]"),
                 ("data.train={synthetic{samples:64 shape:[8,8,1] classes:8}}",
                  'the function of "two_branches" made no model: ')):

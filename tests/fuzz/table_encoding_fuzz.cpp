@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,20 +13,20 @@ namespace lockstep::fuzz {
 namespace {
 
 std::vector<std::string> table_encoding_seeds() {
-  const data::TableEncoding encoding{.file_columns = 3,
-                                     .fills_blanks = true,
-                                     .columns = {{.name = "age",
-                                                  .says_blank = true,
-                                                  .fill = 3,
-                                                  .scale = data::TableColumn::Scale{.mean = 1, .std = 2}},
-                                                 {.name = "town",
-                                                  .position = 2,
-                                                  .kind = data::TableColumn::Kind::kCategory,
-                                                  .fill_word = "Ulm",
-                                                  .values = {"Bonn", "Ulm"}}},
-                                     .target = "y",
-                                     .classes = 2,
-                                     .class_names = {"no", "yes"}};
+  const data::TableEncoding encoding{
+      .file_columns = 4,
+      .fills_blanks = true,
+      .columns =
+          {{.name = "age", .says_blank = true, .fill = 3, .scale = data::TableColumn::Scale{.mean = 1, .std = 2}},
+           {.name = "town",
+            .position = 2,
+            .kind = data::TableColumn::Kind::kCategory,
+            .fill_word = "Ulm",
+            .values = {"Bonn", "Ulm"}},
+           {.name = "street", .position = 3, .kind = data::TableColumn::Kind::kEmbedded, .values = {"1", "Am Tor"}}},
+      .target = "y",
+      .classes = 2,
+      .class_names = {"no", "yes"}};
   return {data::json_text(encoding)};
 }
 
@@ -38,7 +39,8 @@ void fuzz_table_encoding(std::string_view bytes) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < cells.size(); ++i) order.push_back(i);
     std::vector<float> row(static_cast<std::size_t>(encoding.width()));
-    data::encode(encoding, cells, order, row);
+    std::vector<std::int64_t> tokens(encoding.more_inputs().size());
+    data::encode(encoding, cells, order, row, tokens);
   } catch (const StorageError&) {
   }
 }

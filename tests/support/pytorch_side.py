@@ -9,9 +9,11 @@ differs.
   same LOGITS ANSWERS FORM                  LOGITS are those of ANSWERS
   pretrained KIND FOLDER IN LOGITS          KIND.from_pretrained(FOLDER) finds all it needs; its answers to IN are LOGITS
   onnx MODEL IN ANSWERS FORM OUT            ONNX's checker, and onnxruntime's answers beside those of lockstep infer
+  table TEXT IN NUMBERS                     a CSV table of words, NUMBERS: True with some, and a graph's inputs for its rows
   loss LOGITS LABELS LOSS                   LOSS is the mean cross entropy of LOGITS
 KIND: a function of torchvision.models, or a class of transformers. CONFIG: JSON. IN: .npy of images, channels last, or
-of tokens. FORM: what the answers are: logits, softmax, sigmoid or argmax.
+of tokens, or a .npz with one for each input of the graph, by its name. FORM: what the answers are: logits, softmax,
+sigmoid or argmax.
 """
 import importlib
 import json
@@ -136,17 +138,32 @@ def onnx(model, samples, answers, form, out):
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    x = numpy.load(samples)
-    if x.ndim >= 4:
-        x = numpy.ascontiguousarray(numpy.moveaxis(x, -1, 1))
-    if x.dtype.kind == "i":
-        x = x.astype("i8")
+    loaded = numpy.load(samples)
+    inputs = dict(loaded) if isinstance(loaded, numpy.lib.npyio.NpzFile) else {"input": loaded}
+    for name, x in inputs.items():
+        if x.ndim >= 4:
+            inputs[name] = numpy.ascontiguousarray(numpy.moveaxis(x, -1, 1))
+        if x.dtype.kind == "i":
+            inputs[name] = x.astype("i8")
     # Batches of other sizes than the graph was written with.
-    y = numpy.concatenate([session.run(None, {"input": x[:1]})[0], session.run(None, {"input": x[1:]})[0]])
-    if y.ndim == x.ndim and y.ndim >= 4:
+    y = numpy.concatenate([session.run(None, {name: x[part] for name, x in inputs.items()})[0]
+                           for part in (slice(1), slice(1, None))])
+    if y.ndim == inputs["input"].ndim and y.ndim >= 4:
         y = numpy.moveaxis(y, 1, -1)
     numpy.save(out, y)
     compare(y, numpy.load(answers), form)
+
+
+def table(text, inputs, has_numbers):
+    """A table of words, with or without numbers, and the inputs that a graph has for its rows."""
+    words, kinds = [f"{i % 7}a" for i in range(24)], [f"k{i * i % 11}" for i in range(24)]
+    numbers = numpy.arange(24, dtype="f4").reshape(12, 2).repeat(2, 0) / 8 if has_numbers == "True" else numpy.zeros((24, 0), "f4")
+    with open(text, "w", encoding="utf-8") as file:
+        print(",".join(["word", "kind", *(f"x{i}" for i in range(numbers.shape[1])), "y"]), file=file)
+        for i, row in enumerate(numbers):
+            print(",".join([words[i], kinds[i], *map(str, row), str(i / 4)]), file=file)
+    tokens = [numpy.array([[1 + sorted(set(column)).index(word)] for word in column]) for column in (words, kinds)]
+    numpy.savez(inputs, input=numbers, input_2=tokens[0], input_3=tokens[1])
 
 
 def loss(logits, labels, expected):
@@ -163,7 +180,7 @@ def has(*modules):
             sys.exit(str(error))
 
 
-COMMANDS = {"has": has, "arrays": arrays, "load": load, "save": save, "same": same, "pretrained": pretrained, "onnx": onnx, "loss": loss}
+COMMANDS = {"has": has, "arrays": arrays, "load": load, "save": save, "same": same, "pretrained": pretrained, "onnx": onnx, "table": table, "loss": loss}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])

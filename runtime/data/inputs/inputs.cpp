@@ -53,7 +53,7 @@ std::shared_ptr<const Inputs> open_inputs(const DataOptions& options, std::span<
     throw UsageError("--input -: stdin stands alone", "Give files, or lines on stdin.");
   }
   const Description& trained = options.prepared.value().trained;
-  if (!trained.more_inputs.empty()) {
+  if (!trained.more_inputs.empty() && !takes_lines(options)) {
     throw UsageError("--input: the model takes several inputs, " + trained.inputs_text() + ", and a file holds one",
                      "Predict a data set of the job with --data, or call the model from a program.");
   }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/inputs/readable_inputs.h"
 
-#include <algorithm>
-
 #include "runtime/base/error.h"
 
 namespace lockstep::data {
@@ -11,9 +9,7 @@ void ReadableInputs::get(const SampleKey& key, const Sample& sample) const {
   try {
     base()->get(key, sample);
   } catch (const StorageError& error) {
-    std::ranges::fill(sample.values, 0.0f);
-    std::ranges::fill(sample.tokens, 0);
-    std::ranges::fill(sample.target, 0.0f);
+    write_zeros(sample);
     const std::lock_guard lock(mutex_);
     failures_[key.index] = error.what();
   }

@@ -33,13 +33,16 @@ char delimiter_of(const TableEncoding& encoding, const std::string& file) {
 }  // namespace
 
 TableInputs::TableInputs(const TableEncoding& encoding, const std::vector<std::string>& files)
-    : encoding_(encoding), width_(encoding.width()), unknown_(encoding.columns.size()) {
+    : encoding_(encoding),
+      width_(encoding.width()),
+      more_inputs_(encoding.more_inputs()),
+      unknown_(encoding.columns.size()) {
   for (const std::string& file : files) {
     files_.push_back(file);
     const std::size_t before = rows_.size();
     const auto fail = [&](const std::string& why) {
       rows_.push_back({files_.size() - 1, static_cast<std::int64_t>(rows_.size() - before), why});
-      values_.resize(rows_.size() * static_cast<std::size_t>(width_));
+      make_room(rows_.size());
     };
     try {
       CsvReader reader(file, delimiter_of(encoding, file));
@@ -58,10 +61,19 @@ TableInputs::TableInputs(const TableEncoding& encoding, const std::vector<std::s
 }
 
 TableInputs::TableInputs(const TableEncoding& encoding, std::string text, const std::string& title)
-    : encoding_(encoding), width_(encoding.width()), unknown_(encoding.columns.size()), files_{title} {
+    : encoding_(encoding),
+      width_(encoding.width()),
+      more_inputs_(encoding.more_inputs()),
+      unknown_(encoding.columns.size()),
+      files_{title} {
   CsvReader reader(std::move(text), title, encoding.delimiter[0]);
   add_lines(reader);
   warn_of_unknown();
+}
+
+void TableInputs::make_room(std::size_t rows) {
+  values_.resize(rows * static_cast<std::size_t>(width_));
+  tokens_.resize(rows * more_inputs_.size());
 }
 
 void TableInputs::add_lines(CsvReader& reader) {
@@ -79,14 +91,15 @@ void TableInputs::add_lines(CsvReader& reader) {
       if (encoding_.header) continue;
     }
     Row row{files_.size() - 1, number++};
-    values_.resize(values_.size() + static_cast<std::size_t>(width_));
+    make_room(rows_.size() + 1);
     const std::string place = fmt::format("{}:{}", files_.back(), reader.line());
     if (cells.size() != expected) {
       row.failure = fmt::format("{}: expected {} cells, found {}", place, expected, cells.size());
     } else {
       try {
         const std::span<float> values = std::span(values_).last(static_cast<std::size_t>(width_));
-        for (const std::size_t column : encode(encoding_, cells, order, values).unknown) ++unknown_[column];
+        const std::span<std::int64_t> tokens = std::span(tokens_).last(more_inputs_.size());
+        for (const std::size_t column : encode(encoding_, cells, order, values, tokens).unknown) ++unknown_[column];
       } catch (const StorageError& error) {
         row.failure = fmt::format("{}: {}", place, error.what());
       }
@@ -114,6 +127,10 @@ void TableInputs::read(std::int64_t index, const Sample& sample) const {
   const Row& row = rows_[static_cast<std::size_t>(index)];
   if (!row.failure.empty()) throw StorageError(row.failure);
   std::copy_n(values_.begin() + index * width_, width_, sample.values.begin());
+  const std::size_t tokens = more_inputs_.size();
+  for (std::size_t i = 0; i < tokens; ++i) {
+    sample.more_inputs[i].tokens[0] = tokens_[static_cast<std::size_t>(index) * tokens + i];
+  }
 }
 
 }  // namespace lockstep::data

@@ -29,6 +29,7 @@ class TableInputs : public Inputs {
 
   std::int64_t size() const override { return std::ssize(rows_); }
   Shape sample_shape() const override { return {width_}; }
+  std::vector<InputSpec> more_inputs() const override { return more_inputs_; }
   InputPlace place(std::int64_t index) const override;
   std::string_view row_title() const override { return kRowTitle; }
 
@@ -38,16 +39,19 @@ class TableInputs : public Inputs {
     std::int64_t number;       ///< within the file, counted from 0
     std::string failure = {};  ///< why there are no values
   };
+  void make_room(std::size_t rows);
   void add_lines(CsvReader& reader);
   void warn_of_unknown() const;
   void read(std::int64_t index, const Sample& sample) const override;
 
   TableEncoding encoding_;
   std::int64_t width_;
+  std::vector<InputSpec> more_inputs_;
   std::vector<std::int64_t> unknown_;  ///< cells of each column whose category the training data lack
   std::vector<std::string> files_;
   std::vector<Row> rows_;
-  std::vector<float> values_;  ///< [rows, width]
+  std::vector<float> values_;         ///< [rows, width]
+  std::vector<std::int64_t> tokens_;  ///< [rows, more inputs]
 };
 
 }  // namespace lockstep::data

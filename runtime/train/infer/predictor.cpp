@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/infer/predictor.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "runtime/autograd/grad_mode.h"
@@ -16,6 +19,16 @@
 #include "runtime/train/infer/trained_run.h"
 
 namespace lockstep::train {
+
+namespace {
+
+std::string shapes_text(std::span<const Tensor> tensors) {
+  std::vector<std::string> shapes;
+  for (const Tensor& tensor : tensors) shapes.push_back(tensor.shape().str());
+  return fmt::format("{}", fmt::join(shapes, " and "));
+}
+
+}  // namespace
 
 struct Predictor::Deployed {
   Deployed(const TrainedRun& run, const PredictorOptions& options)
@@ -58,6 +71,7 @@ PredictionKind Predictor::kind() const { return deployed_->answers.kind(); }
 const Shape& Predictor::shape() const { return deployed_->answers.shape(); }
 const std::vector<std::string>& Predictor::class_names() const { return deployed_->data.prepared->class_names; }
 const Shape& Predictor::sample_shape() const { return deployed_->data.prepared->trained.sample_shape; }
+std::vector<InputSpec> Predictor::inputs() const { return deployed_->data.prepared->trained.inputs(); }
 const std::string& Predictor::checkpoint() const { return deployed_->restored.checkpoint; }
 
 PredictionLine Predictor::line(TextFormat format, std::int64_t top) const {
@@ -70,21 +84,29 @@ PredictionLine Predictor::line(TextFormat format, std::int64_t top) const {
           .row_title = std::string(data::row_title_of(deployed_->data))};
 }
 
-Tensor Predictor::predict(const Tensor& samples) {
-  const InputSpec spec = deployed_->data.prepared->trained.inputs().front();
-  const auto extents = samples.shape().extents();
-  if (extents.empty() || !std::ranges::equal(extents.subspan(1), spec.shape.extents())) {
-    throw ShapeError("a Predictor of samples " + spec.str() + " was given " + samples.shape().str() +
-                     "; expected a batch of such samples");
+Tensor Predictor::predict(std::span<const Tensor> samples) {
+  const std::vector<InputSpec> specs = inputs();
+  bool fits = samples.size() == specs.size();
+  for (std::size_t i = 0; fits && i < specs.size(); ++i) {
+    const auto extents = samples[i].shape().extents();
+    fits = !extents.empty() && extents.front() == samples[0].shape()[0] &&
+           std::ranges::equal(extents.subspan(1), specs[i].shape.extents());
+  }
+  if (!fits) {
+    throw ShapeError(fmt::format("a Predictor of samples {} was given {}; expected a batch of such samples",
+                                 deployed_->data.prepared->trained.inputs_text(), shapes_text(samples)));
   }
   const autograd::NoGrad no_grad;
-  const Tensor output = deployed_->restored.model->forward(samples.to(deployed_->device)).to(kCpu);
+  std::vector<Tensor> there;
+  for (const Tensor& input : samples) there.push_back(input.to(deployed_->device));
+  const Tensor output = deployed_->restored.model->forward(std::span<const Tensor>(there)).to(kCpu);
+  const std::int64_t count = samples[0].size(0);
   const Shape& shape = deployed_->answers.shape();
   std::vector<std::int64_t> all(shape.extents().begin(), shape.extents().end());
-  all.insert(all.begin(), extents.front());
+  all.insert(all.begin(), count);
   const Tensor predictions = Tensor::empty(Shape(std::span<const std::int64_t>(all)), DType::kFloat32);
   const auto columns = static_cast<std::size_t>(shape.numel());
-  for (std::size_t i = 0; i < static_cast<std::size_t>(extents.front()); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     deployed_->answers.write(deployed_->answers.numbers_of(output, i),
                              predictions.mutable_as<float>().subspan(i * columns, columns));
   }
@@ -116,7 +138,7 @@ std::vector<Prediction> Predictor::predict_prepared(const PreparedInputs& prepar
   const auto columns = static_cast<std::size_t>(shape().numel());
   for (std::uint64_t step = 0; step < loading.steps; ++step) {
     const data::Batch batch = loader.next();
-    const Tensor rows = predict(batch.input);
+    const Tensor rows = predict(batch.inputs());
     for (std::size_t i = 0; i < static_cast<std::size_t>(rows.size(0)); ++i) {
       const auto row = rows.as<float>().subspan(i * columns, columns);
       predictions.push_back(

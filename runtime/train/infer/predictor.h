@@ -10,6 +10,7 @@
 
 #include "runtime/data/inputs/inputs.h"
 #include "runtime/tensor/device.h"
+#include "runtime/tensor/input_spec.h"
 #include "runtime/tensor/shape.h"
 #include "runtime/tensor/tensor.h"
 #include "runtime/train/infer/prediction_text.h"
@@ -50,8 +51,10 @@ class Predictor {
   const Shape& shape() const;
   /// In the order of the probabilities; none where classes are numbers.
   const std::vector<std::string>& class_names() const;
-  /// Of a sample, channels last, or [T] tokens.
+  /// Of a sample, channels last, or [T] tokens: its first input.
   const Shape& sample_shape() const;
+  /// All inputs of a sample, as the model takes them.
+  std::vector<InputSpec> inputs() const;
   /// The checkpoint that was read.
   const std::string& checkpoint() const;
   /// How a line of text tells of this run's predictions.
@@ -68,7 +71,9 @@ class Predictor {
   std::vector<Prediction> predict_lines(std::string lines);
   /// Samples [n, sample_shape()...], prepared by the caller as the model is to see them, float32 or int64 tokens ->
   /// float32 [n, shape()...] on the CPU. Throws ShapeError.
-  Tensor predict(const Tensor& samples);
+  Tensor predict(const Tensor& samples) { return predict(std::span(&samples, 1)); }
+  /// Of samples of several inputs(), [n, its shape...] of each.
+  Tensor predict(std::span<const Tensor> inputs);
 
  private:
   std::vector<Prediction> predict_prepared(const PreparedInputs& prepared);

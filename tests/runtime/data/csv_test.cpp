@@ -181,6 +181,8 @@ TEST(CsvOptionsTest, WithoutAMeaningAreRefused) {
   EXPECT_EQ(field({.delimiter = "\""}), "delimiter");
   EXPECT_EQ(field({.delimiter = "\t"}), "");
   EXPECT_EQ(field({.target_kind = TargetKind::kNumbers, .classes = 2}), "classes");
+  EXPECT_EQ(field({.one_hot_up_to = 1025}), "one_hot_up_to");
+  EXPECT_EQ(field({.one_hot_up_to = -1}), "one_hot_up_to");
 }
 
 TEST_F(CsvTest, EvaluationHasTheWeightsOfTheTrainingWhereItHasTheirColumn) {

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/data/csv.h"
+#include "runtime/data/data_digest.h"
+#include "runtime/data/drawn_sample.h"
 #include "runtime/data/make_dataset.h"
 #include "tests/runtime/data/sample_files.h"
 
@@ -50,7 +52,7 @@ class TableEncodingTest : public testing::Test {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < cells.size(); ++i) order.push_back(i);
     std::vector<float> row(static_cast<std::size_t>(encoding.width()), -7);
-    encode(encoding, cells, order, row);
+    encode(encoding, cells, order, row, {});
     return row;
   }
 
@@ -122,10 +124,10 @@ TEST_F(TableEncodingTest, ColumnsThatCannotBeLearnedAreNamed) {
   options.blanks = BlankCells::kFill;
   EXPECT_THAT(refusal_by([&] { CsvDataset set(options); }), HasSubstr("column \"e\": all its cells are blank"));
   std::string text = "w,y\n";
-  for (int i = 0; i < 1025; ++i) text += "word" + std::to_string(i) + ",0\n";
+  for (int i = 0; i < 100'001; ++i) text += "word" + std::to_string(i) + ",0\n";
   options = {.files = {folder_.write_text("t.csv", text)}, .words = WordCells::kOneHot};
   EXPECT_THAT(refusal_by([&] { CsvDataset set(options); }),
-              HasSubstr("t.csv:1026: column \"w\": holds more than 1024 different words"));
+              HasSubstr("t.csv:100002: column \"w\": holds more than 100000 different words"));
   options = {.files = {folder_.write_text("t.csv", "x,y\n1,0\n")}, .categories = {"z"}};
   EXPECT_THAT(refusal_by([&] { CsvDataset set(options); }), HasSubstr("no column \"z\""));
   options.categories = {"y"};
@@ -169,7 +171,7 @@ TEST_F(TableEncodingTest, LinesOfOtherFilesHaveTheColumnsInAnyOrderAndNeedNoTarg
   EXPECT_THAT(order, ElementsAre(3, 4, 2, 1));
   std::vector<float> row(10);
   const std::vector<std::string> cells{"x", "2.5", "20", "", "Ulm"};
-  EXPECT_THAT(encode(encoding, cells, order, row).unknown, IsEmpty());
+  EXPECT_THAT(encode(encoding, cells, order, row, {}).unknown, IsEmpty());
   EXPECT_THAT(row, ElementsAre(30, 1, 0, 1, 0, 0, 1, 0, 2.5, 0));
   const std::vector<std::string> lacking{"age", "height"}, twice{"age", "town", "code", "height", "age"};
   EXPECT_THAT(refusal_by([&] { order_in(encoding, lacking); }),
@@ -228,7 +230,8 @@ TEST_F(TableEncodingTest, ADamagedTextIsRefusedWithTheFieldThatIsWrong) {
   EXPECT_THAT(refusal("/file_columns", 3), HasSubstr("\"columns\" must be a list of columns, fewer than"));
   EXPECT_THAT(refusal("/columns", nlohmann::json::array()), HasSubstr("\"columns\" must be"));
   EXPECT_THAT(refusal("/columns/0/position", 6), HasSubstr("\"position\" must be a whole number from 0 to 5"));
-  EXPECT_THAT(refusal("/columns/0/kind", "word"), HasSubstr("\"kind\" must be \"number\" or \"category\""));
+  EXPECT_THAT(refusal("/columns/0/kind", "word"),
+              HasSubstr("\"kind\" must be \"number\", \"category\" or \"embedded\""));
   EXPECT_THAT(refusal("/columns/0/fill", "x"), HasSubstr("\"fill\" must be a number"));
   EXPECT_THAT(refusal("/columns/1/fill", "Rom"), HasSubstr("\"fill\" must be one of the values"));
   EXPECT_THAT(refusal("/columns/1/values", {"Ulm", "Bonn"}), HasSubstr("\"values\" must be sorted"));
@@ -236,6 +239,94 @@ TEST_F(TableEncodingTest, ADamagedTextIsRefusedWithTheFieldThatIsWrong) {
   nlohmann::json lacking = sound;
   lacking.erase("columns");
   EXPECT_THAT(refusal_by([&] { encoding_in(lacking.dump(), "run"); }), HasSubstr("it has no \"columns\""));
+}
+
+constexpr const char* kStreets =
+    "street,town,height,sex\n"
+    "Am Tor,Ulm,1.5,m\n"
+    " ,Bonn,1.75,f\n"
+    "Weg,Ulm,,m\n"
+    "Gasse,NA,2,f\n";
+
+class EmbeddedColumnsTest : public testing::Test {
+ protected:
+  CsvOptions streets(std::int64_t one_hot_up_to) const {
+    return {.files = {folder_.write_text("streets.csv", kStreets)},
+            .blanks = BlankCells::kFill,
+            .words = WordCells::kOneHot,
+            .one_hot_up_to = one_hot_up_to};
+  }
+  static std::vector<std::int64_t> tokens_of(const Dataset& set, std::int64_t index) {
+    DrawnSample drawn(set);
+    set.get({.index = index}, drawn.sample());
+    std::vector<std::int64_t> tokens;
+    for (const DrawnSample::Input& input : drawn.more) tokens.push_back(input.tokens.at(0));
+    return tokens;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(EmbeddedColumnsTest, AColumnOfMoreCategoriesIsATokenBesideTheNumbers) {
+  const CsvDataset set(streets(2));
+  EXPECT_EQ(set.sample_shape(), (Shape{5}));  // Bonn, Ulm, blank; height, blank
+  EXPECT_THAT(set.more_inputs(), ElementsAre(InputSpec{{1}, 4}));
+  EXPECT_EQ(set.encoding().columns[0].kind, TableColumn::Kind::kEmbedded);
+  EXPECT_EQ(set.encoding().columns[1].kind, TableColumn::Kind::kCategory);
+  EXPECT_THAT(tokens_of(set, 0), ElementsAre(1));  // Am Tor, Gasse, Weg
+  EXPECT_THAT(tokens_of(set, 1), ElementsAre(0)) << "a blank cell is a category of its own";
+  EXPECT_THAT(tokens_of(set, 2), ElementsAre(3));
+  EXPECT_THAT(tokens_of(set, 3), ElementsAre(2));
+  EXPECT_THAT(CsvDataset(streets(3)).more_inputs(), IsEmpty());
+}
+
+TEST_F(EmbeddedColumnsTest, AllColumnsOfATableMayBeEmbedded) {
+  CsvOptions options = streets(0);
+  options.features = {"town", "street"};
+  const CsvDataset set(options);
+  EXPECT_EQ(set.sample_shape(), (Shape{0}));
+  EXPECT_THAT(set.more_inputs(), ElementsAre(InputSpec{{1}, 3}, InputSpec{{1}, 4}));
+  EXPECT_THAT(tokens_of(set, 0), ElementsAre(2, 1));
+}
+
+TEST_F(EmbeddedColumnsTest, ACategoryThatTheTrainingDataLackIsTheUnknownToken) {
+  DataOptions options{.train = streets(2)};
+  options.eval =
+      CsvOptions{.files = {folder_.write_text("eval.csv", "sex,street,town,height\nf,Allee,Ulm,1\nm,,Ulm,1\n")}};
+  const DatasetPtr set = make_dataset(options, Split::kEval);
+  EXPECT_THAT(tokens_of(*set, 0), ElementsAre(0));
+  EXPECT_THAT(tokens_of(*set, 1), ElementsAre(0));
+  EXPECT_THAT(describe(options, Split::kEval).remarks,
+              ElementsAre(HasSubstr("column \"street\": 1 of 2 cells hold categories that the training data lack")));
+  std::get<CsvOptions>(*options.eval).one_hot_up_to = 3;
+  EXPECT_THAT(refusal_by([&] { make_dataset(options, Split::kEval); }),
+              HasSubstr("data.eval.csv.one_hot_up_to: must be that of data.train.csv"));
+}
+
+TEST_F(EmbeddedColumnsTest, AnUnfilledBlankCellIsRefused) {
+  CsvOptions options = streets(2);
+  options.blanks = BlankCells::kRefuse;
+  EXPECT_THAT(refusal_by([&] { CsvDataset set(options); }),
+              HasSubstr("streets.csv:3: column \"street\": expected a word, found a blank cell"));
+}
+
+TEST_F(EmbeddedColumnsTest, TokensTellDataApart) {
+  const CsvDataset one(streets(2));
+  std::string text = kStreets;
+  text.replace(text.find("Weg"), 3, "Am Tor");
+  CsvOptions options = streets(2);
+  options.encoding = one.encoding();
+  options.files = {folder_.write_text("others.csv", text)};
+  EXPECT_NE(digest_of("t", one), digest_of("t", CsvDataset(options)));
+}
+
+TEST_F(EmbeddedColumnsTest, ComeBackFromTheirText) {
+  const TableEncoding encoding = CsvDataset(streets(2)).encoding();
+  EXPECT_EQ(encoding_in(json_text(encoding), "run"), encoding);
+  nlohmann::json damaged = nlohmann::json::parse(json_text(encoding));
+  damaged["columns"][0]["says_blank"] = true;
+  EXPECT_THAT(refusal_by([&] { encoding_in(damaged.dump(), "run"); }),
+              HasSubstr("\"says_blank\" must be false of an embedded column"));
 }
 
 /// A table of the golden file with a target behind its columns.

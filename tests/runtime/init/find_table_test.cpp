@@ -90,6 +90,23 @@ TEST_F(FindTableTest, ATableWithoutAColumnToLearnFromIsRefused) {
   EXPECT_THAT(refusal({"t.csv"}), HasSubstr("no column to learn from beside the target: a, because it has one value"));
 }
 
+TEST_F(FindTableTest, ColumnsOfManyWordsAreEmbedded) {
+  const auto table_of = [&](int towns) {
+    std::string text = "town,size,y\n";
+    for (int i = 0; i < 60; ++i) text += fmt::format("town {},{}.5,{}\n", i % towns, i, i % 3);
+    folder_.write_text("t.csv", text);
+    return find({"t.csv"});
+  };
+  const FoundData many = table_of(17);
+  EXPECT_EQ(std::get<data::CsvOptions>(many.options.train).one_hot_up_to, 16);
+  const auto reason = std::ranges::find(many.reasons, "one_hot_up_to", &Reason::field);
+  ASSERT_NE(reason, many.reasons.end());
+  EXPECT_EQ(reason->text, "of columns with more words mlp learns an embedding: town (17)");
+  EXPECT_THAT(explained_dataset_text(many.options.train, folder_.path(""), many.reasons),
+              HasSubstr("one_hot_up_to: 16   # of columns with more words"));
+  EXPECT_EQ(std::get<data::CsvOptions>(table_of(16).options.train).one_hot_up_to, data::CsvOptions().one_hot_up_to);
+}
+
 TEST_F(FindTableTest, ColumnsOfATableThatTellNothingAreLeftOutWithTheReason) {
   std::string text = "id,name,ticket,year,empty,country,age,town,weight,y\n";
   for (int i = 0; i < 60; ++i) {

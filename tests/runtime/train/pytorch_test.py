@@ -248,6 +248,13 @@ class Onnx(Bridge):
     def test_mlp_of_images(self):
         self.check("mlp { hidden: [9] activation: GELU_TANH }", IMAGES, "images.npy", "softmax")
 
+    def test_mlp_of_a_table_with_embedded_words(self):
+        for numbers in (True, False):
+            with self.subTest(numbers=numbers):
+                self.side("table", self.folder / "table.csv", self.folder / "table.npz", str(numbers))
+                self.check("mlp { hidden: 9 }", 'csv { files: "table.csv" target_kind: NUMBERS words: ONE_HOT one_hot_up_to: 0 }',
+                           "table.npz", "logits")
+
     def test_convnet(self):
         self.check("convnet { block { channels: 6 max_pool: 2 } block { channels: 8 stride: 2 batch_norm: false "
                    "activation: GELU_TANH } head_pool: FLATTEN hidden: [12] dropout: 0.2 }", IMAGES, "images.npy", "softmax")

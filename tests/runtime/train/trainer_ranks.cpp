@@ -163,15 +163,15 @@ TEST_F(TrainerRanks, AJobAloneSuffices) {
   EXPECT_FALSE(result.evaluation);
 }
 
-TEST_F(TrainerRanks, RefusesAModelThatTakesAnotherNumberOfInputs) {
+TEST_F(TrainerRanks, RefusesAModelThatTakesOtherInputs) {
   TrainerOptions given = options();
   given.train_data = given.eval_data = std::make_shared<data::ImagesTablesAndTexts>();
   Trainer trainer(world_, given);
   try {
     trainer.run();
-    ADD_FAILURE() << "an MLP took three inputs";
+    ADD_FAILURE() << "an MLP took a table of numbers beside images";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("mlp takes one input, and the samples of data.train have 3"));
+    EXPECT_THAT(error.what(), HasSubstr("model.mlp: takes tokens beside its first input, but data.train has [3]"));
   }
 }
 
