@@ -29,8 +29,9 @@ void require_enough_outputs(const MlpOptions& options, const ModelInput& input) 
 /// many, and at most 50.
 std::int64_t embedding_width(std::int64_t vocabulary) { return std::min<std::int64_t>(50, (vocabulary + 1) / 2); }
 
-/// Small, as fastai's: a category that is rare, or that the training data lack, says little.
-constexpr double kEmbeddingDeviation = 0.01;
+/// Small, so that a category that is rare, or that the training data lack, says little; and not so small that a short
+/// training ends before the embeddings have begun to tell categories apart, as with fastai's 0.01.
+constexpr double kEmbeddingDeviation = 0.1;
 
 void require_tokens(const std::vector<InputSpec>& more_inputs) {
   for (const InputSpec& input : more_inputs) {
@@ -59,6 +60,8 @@ class EmbeddedMlp final : public nn::Sequential {
   /// Of a row that the layers get.
   std::int64_t width() const { return width_; }
 
+  Tensor forward(const Tensor& x) override { return forward_all(std::span<const Tensor>(&x, 1)); }
+
  protected:
   Tensor forward_all(std::span<const Tensor> inputs) override {
     require_inputs(inputs.size(), embeddings_.size() + 1);
@@ -67,7 +70,7 @@ class EmbeddedMlp final : public nn::Sequential {
     for (std::size_t i = 0; i < embeddings_.size(); ++i) {
       parts.push_back(ops::flatten((*embeddings_[i])(inputs[i + 1])));
     }
-    return forward(ops::cat(parts, 1));
+    return Sequential::forward(ops::cat(parts, 1));
   }
 
  private:
