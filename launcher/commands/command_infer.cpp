@@ -54,9 +54,10 @@ std::optional<train::TextFormat> text_format(const InferCommand& command) {
 
 constexpr std::size_t kNamedFailures = 20;
 
-/// Predictions of files: themselves on stdout where no file takes them, and what is not read on stderr.
-ExitCode tell_inputs(const InferCommand& command, const train::InferResult& result, const std::string& note) {
-  if (command.out.empty()) {
+/// Predictions of files: themselves on stdout where no file takes them. And on stderr what is not read.
+ExitCode tell(const InferCommand& command, const train::InferResult& result, const std::string& note) {
+  const bool of_files = !command.inputs.empty();
+  if (of_files && command.out.empty()) {
     write_out(result.text);
   } else {
     print_result(command, result, note);
@@ -64,10 +65,11 @@ ExitCode tell_inputs(const InferCommand& command, const train::InferResult& resu
   std::size_t named = 0;
   for (const auto& [index, error] : result.failures) {
     if (++named > kNamedFailures) break;
-    spdlog::warn("not read: {}", error);
+    of_files ? spdlog::warn("not read: {}", error) : spdlog::warn("sample {} is not read: {}", index, error);
   }
   if (result.failures.empty()) return ExitCode::kDone;
-  spdlog::warn("{} of {} inputs could not be read; the others are predicted", result.failures.size(), result.samples);
+  spdlog::warn("{} of {} {} could not be read; the others are predicted", result.failures.size(), result.samples,
+               of_files ? "inputs" : "samples");
   return command.strict ? ExitCode::kStorage : ExitCode::kDone;
 }
 
@@ -163,9 +165,7 @@ ExitCode run(InferCommand& command) {
     const job::Job& job = checked.job;
     train::StatusBoard::from_environment().set(world.rank(), train::RankPhase::kEval, 0);
     const train::InferResult result = train::infer(world, job, options_of(command, trained, device));
-    if (world.rank() == 0 && !command.inputs.empty()) return tell_inputs(command, result, trained.note);
-    if (world.rank() == 0) print_result(command, result, trained.note);
-    return ExitCode::kDone;
+    return world.rank() == 0 ? tell(command, result, trained.note) : ExitCode::kDone;
   });
 }
 

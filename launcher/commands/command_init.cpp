@@ -15,6 +15,7 @@
 #include "launcher/commands/job_plan.h"
 #include "model_zoo/hub_model.h"
 #include "runtime/base/error.h"
+#include "runtime/base/shell_word.h"
 #include "runtime/base/files/whole_file.h"
 #include "runtime/base/program_name.h"
 #include "runtime/init/damage.h"
@@ -50,18 +51,6 @@ std::string name_of(const fs::path& path) {
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-') c = '_';
   }
   return name.empty() ? "job" : name;
-}
-
-/// `text`, quoted where a shell would not take it for one word as it is.
-std::string shell_word(const std::string& text) {
-  static constexpr std::string_view kPlain = "+,-./:=@_%";
-  const bool plain = std::ranges::all_of(text, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || kPlain.find(c) != std::string_view::npos;
-  });
-  if (plain) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + '\'';
 }
 
 /// Counts the samples that cannot be read, and says which they are.

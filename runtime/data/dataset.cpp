@@ -19,6 +19,19 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 20;
 
 }  // namespace
 
+void write_zeros(const Sample& sample) {
+  for (const std::span<float> numbers : {sample.values, sample.target, sample.weight, sample.other_weight}) {
+    std::ranges::fill(numbers, 0.0f);
+  }
+  for (const std::span<std::int64_t> numbers : {sample.tokens, sample.labels, sample.other_label}) {
+    std::ranges::fill(numbers, 0);
+  }
+  for (const InputRow& input : sample.more_inputs) {
+    std::ranges::fill(input.values, 0.0f);
+    std::ranges::fill(input.tokens, 0);
+  }
+}
+
 std::vector<InputSpec> Dataset::inputs() const {
   std::vector<InputSpec> all = more_inputs();
   all.insert(all.begin(), {sample_shape(), vocabulary()});

@@ -45,7 +45,7 @@ struct Sample {
   std::span<const InputRow> more_inputs = {};  ///< one row for each of Dataset::more_inputs()
 };
 
-/// Writes 0 everywhere: what stands in place of a sample that cannot be read.
+/// Writes 0 everywhere, in place of a sample that cannot be read.
 void write_zeros(const Sample& sample);
 
 /// A label that counts for nothing: neither for the loss nor for what is counted of the answers. PyTorch's.

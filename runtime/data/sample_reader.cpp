@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -17,14 +16,14 @@ SampleReader::SampleReader(DatasetPtr dataset, const SampleErrors& errors)
 }
 
 std::int64_t SampleReader::read(const SampleKey& key, const Sample& sample, std::vector<UnreadSample>& unread) const {
-  if (errors_.on_error == OnError::kFail) {
-    dataset_->get(key, sample);
-    return 0;
-  }
   try {
     dataset_->get(key, sample);
     return 0;
   } catch (const StorageError& error) {
+    if (errors_.on_error == OnError::kFail) {
+      throw StorageError(error.what(), fmt::format("{}{}data {{ on_error: SKIP }} leaves out samples that cannot be read.",
+                                                   error.advice(), error.advice().empty() ? "" : " "));
+    }
     unread.push_back({key.index, error.what()});
     return skip(key, sample, unread);
   }

@@ -3,6 +3,7 @@
 
 #include "comm/group/launch_environment.h"
 #include "runtime/base/program_name.h"
+#include "runtime/base/shell_word.h"
 #include "runtime/data/description.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
@@ -45,16 +46,27 @@ std::int64_t require_sound_plan(comm::World& world, const TrainOptions& options)
   return std::stoll(world.communicator()->all_gather_text(std::to_string(planned.steps_per_epoch)).front());
 }
 
-/// The advice for a run that ended so.
-std::string next_step(const TrainOptions& options, ExitCode code) {
+/// The option of `lockstep infer` that gives a run of such a job what to predict; none where no file holds its samples.
+std::string input_option(const job::Dataset& data) {
+  if (data.has_tokens()) return data.tokens().has_masked() ? "" : "--prompt TEXT";
+  return data.has_synthetic() || data.has_spheres() || data.has_registered() ? "" : "--input PATH...";
+}
+
+/// What to do after a run that ended so, the first thing first.
+std::vector<std::string> next_steps(const TrainOptions& options, ExitCode code) {
   if (code == ExitCode::kPreempted) {
     // A resume that starts anew, or from a step that was named, would do so again.
     const std::string command = "run the same command";
-    return command + (options.resume == "auto" ? "" : " with --resume auto") + " to resume";
+    return {command + (options.resume == "auto" ? "" : " with --resume auto") + " to resume"};
   }
-  const std::string run = options.run_dir.string();
-  if (!options.is_command || !job::evaluates(options.job.data())) return program_name() + " inspect " + run;
-  return program_name() + " eval " + (options.run_dir / "job.pbtxt").string() + " --checkpoint " + run;
+  const std::string run = shell_word(options.run_dir.string());
+  const auto command = [&](const std::string& name) { return program_name() + " " + name + " " + run; };
+  std::vector<std::string> steps;
+  if (options.is_command && job::evaluates(options.job.data())) steps.push_back(command("eval"));
+  const std::string input = input_option(options.job.data().train());
+  if (options.is_command && !input.empty()) steps.push_back(command("infer") + " " + input);
+  if (steps.empty()) steps.push_back(command("inspect"));
+  return steps;
 }
 
 /// Each rank tells of its own failure: that of rank 0 has the run's numbers, and another one's may explain it.
@@ -115,7 +127,7 @@ ExitCode train(comm::World& world, const TrainOptions& given) {
                        .step = loop->step(),
                        .restarts = restart_count()};
       const Summary summary = record->end(end, loop->weights_digest(), loop->gpu_summary());
-      progress->result(end, summary, next_step(options, code));
+      progress->result(end, summary, next_steps(options, code));
     }
     return code;
   } catch (const std::exception& exception) {

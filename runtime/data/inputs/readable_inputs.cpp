@@ -10,6 +10,7 @@ void ReadableInputs::get(const SampleKey& key, const Sample& sample) const {
     base()->get(key, sample);
   } catch (const StorageError& error) {
     write_zeros(sample);
+    std::ranges::fill(sample.labels, kIgnoredLabel);
     const std::lock_guard lock(mutex_);
     failures_[key.index] = error.what();
   }

@@ -10,7 +10,8 @@
 
 namespace lockstep::data {
 
-/// Samples to predict of which some cannot be read: these are zeros, and failures() says why.
+/// Samples to predict of which some cannot be read: these are zeros, with labels that count for nothing, and failures()
+/// says why.
 class ReadableInputs : public DerivedDataset {
  public:
   using DerivedDataset::DerivedDataset;

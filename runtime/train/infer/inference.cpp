@@ -79,17 +79,26 @@ bool all_finite(std::span<const float> row) {
 struct Work {
   data::DatasetPtr dataset;
   data::Description description;
-  PreparedInputs files = {};  ///< in place of a data set
+  std::shared_ptr<const data::Inputs> inputs = {};            ///< files, in place of a data set
+  std::shared_ptr<const data::ReadableInputs> readable = {};  ///< where samples that cannot be read are passed over
 };
 
 Work work_of(const job::Job& job, const InferOptions& options) {
   if (options.inputs.empty()) {
     const data::DatasetPtr dataset = dataset_of(job, options.saved, options.split);
-    return {.dataset = dataset, .description = description_of(job, options.saved, *dataset, options.split)};
+    Work work{.dataset = dataset, .description = description_of(job, options.saved, *dataset, options.split)};
+    if (job::loader_options(job).errors.on_error == data::OnError::kSkip) {
+      work.readable = std::make_shared<data::ReadableInputs>(dataset);
+      work.dataset = work.readable;
+    }
+    return work;
   }
   const data::DataOptions data = known_data_of(job, options.saved);
   const PreparedInputs files = prepared_inputs(data, options.inputs);
-  return {.dataset = files.readable, .description = data.prepared->trained, .files = files};
+  return {.dataset = files.readable,
+          .description = data.prepared->trained,
+          .inputs = files.inputs,
+          .readable = files.readable};
 }
 
 class Inference {
@@ -106,7 +115,7 @@ class Inference {
         block_(job.data().eval_batch()),
         loading_(loading_of(job, world, options.device)) {
     if (world.size() > 1) {
-      const char* const name = work_.files.inputs                     ? "--input"
+      const char* const name = work_.inputs                     ? "--input"
                                : options.split == data::Split::kTrain ? "data.train"
                                                                       : "data.eval";
       require_same_data([&] { return std::vector{data::digest_of(name, *dataset_)}; }, communicator_);
@@ -126,7 +135,7 @@ class Inference {
         const auto& known = options.saved.preparation;
         predictions_.class_names = known ? known->class_names : data::class_names(job::data_options(job.data()).train);
       }
-      predictions_.inputs = work_.files.inputs;
+      predictions_.inputs = work_.inputs;
       predictions_.top = options.top;
       saved_ = find_checkpoint(options.saved.checkpoint);
       for (const std::string& notice : saved_.notices) spdlog::warn(notice);
@@ -158,7 +167,7 @@ class Inference {
       // The last blocks of the last round may hold fewer samples, or none.
       predictions_.values.resize(static_cast<std::size_t>(dataset_->size() * columns_));
     }
-    if (work_.files.readable) gather_failures();
+    if (work_.readable) gather_failures();
     step::on_rank_zero(communicator_, [&] {
       if (!options_.out.empty()) write_predictions(options_.out, predictions_);
       if (options_.text) text_ = text_of(predictions_, *options_.text);
@@ -178,7 +187,7 @@ class Inference {
       answers_.write(numbers, row);
       ++counts_.samples;
       if (!all_finite(numbers)) ++counts_.not_finite;
-      if (task_.classifies() && !work_.files.inputs) count(numbers, block.target, i);
+      if (task_.classifies() && !work_.inputs) count(numbers, block.target, i);
       if (float32_) compare(numbers, answers_.numbers_of(reference, i));
     }
   }
@@ -210,7 +219,7 @@ class Inference {
 
   /// What the ranks could not read, and NaN in its place.
   void gather_failures() {
-    predictions_.failures = failures_of_all(work_.files.readable->failures(), communicator_);
+    predictions_.failures = failures_of_all(work_.readable->failures(), communicator_);
     if (predictions_.values.empty()) return;
     const float none = predictions_.kind == PredictionKind::kClasses ? -1.0f : std::nanf("");
     for (const auto& [index, error] : predictions_.failures) {
@@ -251,7 +260,7 @@ class Inference {
                        .checkpoint = saved_.path};
     result.failures = std::move(predictions_.failures);
     result.text = std::move(text_);
-    if (task_.classifies() && !work_.files.inputs) result.accuracy = sums.item(1) / sums.item(6);
+    if (task_.classifies() && !work_.inputs && sums.item(6) > 0) result.accuracy = sums.item(1) / sums.item(6);
     if (!float32_) return result;
     Agreement& agreement = result.agreement.emplace();
     // All positions, those without a label too.

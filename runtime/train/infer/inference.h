@@ -53,7 +53,7 @@ struct InferResult {
   ModelCost cost;
   std::optional<double> accuracy;                     ///< of classification: share of the targets that count
   std::int64_t not_finite = 0;                        ///< samples with an inf or a NaN among their predictions
-  std::map<std::int64_t, std::string> failures = {};  ///< inputs that could not be read, and why; on rank 0
+  std::map<std::int64_t, std::string> failures = {};  ///< samples that could not be read, and why; on rank 0
   std::optional<Agreement> agreement;
   std::string text = {};   ///< the predictions, a line a sample; on rank 0
   bool of_mean = false;    ///< predicted with the running mean of the weights, on rank 0
@@ -63,7 +63,8 @@ struct InferResult {
 /// Throws UsageError where the run has no predictions for what `out`, `top`, `half` and `windows` ask for.
 void require_destination(const job::Job& job, const InferOptions& options);
 
-/// Predicts a data set of the job, without augmentation, or files without targets, with a checkpoint's weights. Blocks
+/// Predicts a data set of the job, without augmentation, or files without targets, with a checkpoint's weights. Files
+/// that cannot be read are passed over, and with data.on_error: SKIP a data set's samples; else one throws. Blocks
 /// of data.eval_batch samples are dealt to the ranks, so that each number is computed alike however many ranks there
 /// are: the file is the same to the byte. Rank 0 writes it (prediction_file.h), whole, in the order of the samples.
 /// Files that are predicted as wholes are answered by files instead: infer_wholes(). A collective; throws Error.

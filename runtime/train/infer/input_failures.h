@@ -9,7 +9,7 @@
 
 namespace lockstep::train {
 
-/// Why inputs could not be read, by their numbers: what each rank says of its own, on every rank. A collective.
+/// Why samples could not be read, by their numbers: what each rank says of its own, on every rank. A collective.
 std::map<std::int64_t, std::string> failures_of_all(const std::map<std::int64_t, std::string>& mine,
                                                     comm::Communicator& communicator);
 

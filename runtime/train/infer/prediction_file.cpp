@@ -76,14 +76,12 @@ std::string text_of(const Predictions& predictions, TextFormat format) {
   std::string text = header_of(line);
   for_each_row(predictions, [&](std::size_t i, std::span<const float> row) {
     const auto sample = static_cast<std::int64_t>(i);
-    if (predictions.inputs == nullptr) {
-      text += line_of(line, sample, row);
-      return;
-    }
-    const data::InputPlace place = predictions.inputs->place(sample);
     const auto failure = predictions.failures.find(sample);
-    text += failure == predictions.failures.end() ? line_of(line, place, row)
-                                                  : line_of_failure(line, place, failure->second);
+    const auto line_at = [&](const auto& place) {
+      return failure == predictions.failures.end() ? line_of(line, place, row)
+                                                   : line_of_failure(line, place, failure->second);
+    };
+    text += predictions.inputs ? line_at(predictions.inputs->place(sample)) : line_at(sample);
   });
   return text;
 }

@@ -23,7 +23,7 @@ struct Predictions {
   std::vector<std::string> class_names = {};  ///< in the order of the probabilities; none where they are not known
   std::int64_t top = 0;                       ///< PredictionLine::top
   std::shared_ptr<const data::Inputs> inputs = {};    ///< the samples, where these are no data set's
-  std::map<std::int64_t, std::string> failures = {};  ///< why inputs could not be read; their values mean nothing
+  std::map<std::int64_t, std::string> failures = {};  ///< why samples could not be read; their values mean nothing
 };
 
 /// Throws UsageError unless the name ends in .csv, .jsonl or .npy.
@@ -41,7 +41,7 @@ std::string text_of(const Predictions& predictions, TextFormat format);
 
 /// Writes a file, whole, in the format of its name: .csv and .jsonl hold a line a sample (prediction_text.h), .npy
 /// [samples, shape...], for numpy.load: the probabilities or values alone, float32, or the classes, int64; NaN and -1
-/// where an input could not be read. Throws StorageError, and UsageError as the two above.
+/// where a sample could not be read. Throws StorageError, and UsageError as the two above.
 void write_predictions(const std::filesystem::path& path, const Predictions& predictions);
 
 }  // namespace lockstep::train

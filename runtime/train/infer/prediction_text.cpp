@@ -127,14 +127,32 @@ std::string json_members(const PredictionLine& line, std::span<const float> numb
   return text;
 }
 
+std::string csv_place(const PredictionLine&, std::int64_t sample) { return std::to_string(sample); }
+
 std::string csv_place(const PredictionLine& line, const data::InputPlace& place) {
   return csv_cell(place.path) + (line.row_title.empty() ? "" : fmt::format(",{}", place.row));
 }
+
+std::string json_place(const PredictionLine&, std::int64_t sample) { return fmt::format("\"sample\":{}", sample); }
 
 std::string json_place(const PredictionLine& line, const data::InputPlace& place) {
   std::string text = "\"path\":" + json_string(place.path);
   if (!line.row_title.empty()) text += fmt::format(",\"{}\":{}", line.row_title, place.row);
   return text;
+}
+
+/// `place`: the number of a sample, or the place of an input.
+std::string line_at(const PredictionLine& line, const auto& place, std::span<const float> numbers) {
+  if (line.format == TextFormat::kCsv) return csv_place(line, place) + csv_cells(line, numbers) + '\n';
+  return fmt::format("{{{}{}}}\n", json_place(line, place), json_members(line, numbers));
+}
+
+std::string failure_at(const PredictionLine& line, const auto& place, std::string_view error) {
+  if (line.format != TextFormat::kCsv) {
+    return fmt::format("{{{},\"error\":{}}}\n", json_place(line, place), json_string(error));
+  }
+  const std::string columns = csv_columns(line);
+  return csv_place(line, place) + std::string(static_cast<std::size_t>(std::ranges::count(columns, ',')), ',') + '\n';
 }
 
 }  // namespace
@@ -153,21 +171,19 @@ std::string header_of(const PredictionLine& line) {
 }
 
 std::string line_of(const PredictionLine& line, std::int64_t sample, std::span<const float> numbers) {
-  if (line.format == TextFormat::kCsv) return std::to_string(sample) + csv_cells(line, numbers) + '\n';
-  return fmt::format("{{\"sample\":{}{}}}\n", sample, json_members(line, numbers));
+  return line_at(line, sample, numbers);
 }
 
 std::string line_of(const PredictionLine& line, const data::InputPlace& place, std::span<const float> numbers) {
-  if (line.format == TextFormat::kCsv) return csv_place(line, place) + csv_cells(line, numbers) + '\n';
-  return fmt::format("{{{}{}}}\n", json_place(line, place), json_members(line, numbers));
+  return line_at(line, place, numbers);
+}
+
+std::string line_of_failure(const PredictionLine& line, std::int64_t sample, std::string_view error) {
+  return failure_at(line, sample, error);
 }
 
 std::string line_of_failure(const PredictionLine& line, const data::InputPlace& place, std::string_view error) {
-  if (line.format != TextFormat::kCsv) {
-    return fmt::format("{{{},\"error\":{}}}\n", json_place(line, place), json_string(error));
-  }
-  const std::string columns = csv_columns(line);
-  return csv_place(line, place) + std::string(static_cast<std::size_t>(std::ranges::count(columns, ',')), ',') + '\n';
+  return failure_at(line, place, error);
 }
 
 }  // namespace lockstep::train

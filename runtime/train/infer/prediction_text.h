@@ -54,7 +54,9 @@ std::string line_of(const PredictionLine& line, const data::InputPlace& place, s
 /// A cell of CSV, in quotes where RFC 4180 asks for them.
 std::string csv_cell(std::string_view text);
 
-/// Of an input that cannot be read: CSV with empty cells; JSON {"path":"a.jpg","error":"..."}.
+/// Of a sample that cannot be read: CSV with empty cells; JSON {"sample":3,"error":"..."}.
+std::string line_of_failure(const PredictionLine& line, std::int64_t sample, std::string_view error);
+/// Of an input: JSON {"path":"a.jpg","error":"..."}.
 std::string line_of_failure(const PredictionLine& line, const data::InputPlace& place, std::string_view error);
 
 }  // namespace lockstep::train

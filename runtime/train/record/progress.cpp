@@ -145,11 +145,11 @@ void Progress::note(const std::string& text) {
   if (!quiet_) terminal_.print(printable(text));
 }
 
-void Progress::result(const RunEnd& end, const Summary& summary, const std::string& next) {
+void Progress::result(const RunEnd& end, const Summary& summary, const std::vector<std::string>& next) {
   end_live_line();
   std::string text;
   if (end.status == RunEnd::Status::kPreempted) {
-    text = colored(kYellow, "stopped") + " after step " + std::to_string(end.step) + ", as asked; " + printable(next);
+    text = colored(kYellow, "stopped") + " after step " + std::to_string(end.step) + ", as asked; " + printable(next.front());
   } else {
     const auto trained = std::chrono::seconds(static_cast<std::int64_t>(summary.training_seconds + 0.5));
     text = colored(kGreen, "done") + "       " + grouped(summary.steps) + " steps";
@@ -162,7 +162,11 @@ void Progress::result(const RunEnd& end, const Summary& summary, const std::stri
   if (summary.eval) text += fact("eval", result_text(*summary.eval));
   if (!saved_path_.empty()) text += fact("saved", saved_path_);
   text += fact("record", (facts_.run_dir / "summary.json").string());
-  if (end.status == RunEnd::Status::kDone) text += fact("next", colored(kBold, printable(next)));
+  if (end.status == RunEnd::Status::kDone) {
+    for (const std::string& step : next) {
+      text += fact(&step == &next.front() ? "next" : "", colored(kBold, printable(step)));
+    }
+  }
   terminal_.print(text);
 }
 

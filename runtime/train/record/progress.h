@@ -33,8 +33,9 @@ class Progress final : public RunObserver {
   void learning_rate_reduced(std::uint64_t step, double rate, const std::string& reason) override;
   void straggler(std::uint64_t step, const Straggler& straggler) override;
   void note(const std::string& text) override;
-  /// Prints the end of a run that ended as it should, "done" or "preempted". `next`: what to do now.
-  void result(const RunEnd& end, const Summary& summary, const std::string& next);
+  /// Prints the end of a run that ended as it should, "done" or "preempted". `next`: what to do
+  /// now, the first thing first; not empty.
+  void result(const RunEnd& end, const Summary& summary, const std::vector<std::string>& next);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -182,7 +182,7 @@ class Seen(RunTest):
                          r"^saved at step 10 in \d+ ms: \S+step-00000010$",
                          r"^eval at step 20: loss \S+, accuracy \S+ %.*, top5_accuracy \S+ %$",
                          r"^done +40 steps in \d+:\d\d, \S+ samples/s, 1 skipped$",
-                         r"^next +lockstep eval \S+/run/job.pbtxt --checkpoint \S+/run$"):
+                         r"^next +lockstep eval \S+/run$", r"^ +lockstep infer \S+/run --input PATH...$"):
             self.assertTrue(any(re.match(expected, line) for line in lines), f"{expected}\n{lines}")
         self.assertRegex(window.bars[-1], "1 skipped")
         header = "\n".join(lines[:8])

@@ -26,8 +26,8 @@ TEST(Progress, ShowsControlCharactersAsText) {
     progress.saved(5, "step\r", 0.1);
     progress.note("note\033[2J");
     progress.result({}, {},
-                    "lockstep eval runs/\x9b"
-                    "2J");
+                    {"lockstep eval runs/\x9b"
+                     "2J"});
   }
   const std::string text = testing::internal::GetCapturedStdout();
   for (const char* const shown : {"job\\x1b[2J", "runs/\\x9b2J", "remark\\x07", "step\\x0d", "note\\x1b[2J"}) {
