@@ -54,8 +54,8 @@ std::vector<std::string> rank_arguments(const EvalCommand& command) {
   return arguments;
 }
 
-void print(const train::EvalResult& result, const std::string& note, bool json) {
-  if (json) {
+void print(const EvalCommand& command, const train::EvalResult& result, const std::string& note) {
+  if (command.json) {
     nlohmann::ordered_json object = to_json(result);
     object["checkpoint"] = result.checkpoint;
     std::printf("%s\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
@@ -77,6 +77,8 @@ void print(const train::EvalResult& result, const std::string& note, bool json) 
       std::printf("%-11s occurs nowhere\n", name.c_str());
     }
   }
+  for (const std::string& path : command.confusion) std::printf("written     %s\n", path.c_str());
+  if (!command.pictures.empty()) std::printf("written     %s\n", command.pictures.c_str());
   std::fflush(stdout);
 }
 
@@ -124,7 +126,7 @@ ExitCode run(EvalCommand& command) {
     // No rank ends the others before the result is written.
     step::on_rank_zero(*world.communicator(), [&] {
       for (const std::string& path : command.confusion) train::write_confusion(path, *result.confusion);
-      print(result, trained.note, command.json);
+      print(command, result, trained.note);
     });
     return end_of(result, world.rank());
   });

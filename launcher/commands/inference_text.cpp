@@ -55,6 +55,7 @@ void print_text(const train::InferResult& result, const std::string& note, const
     std::printf("largest difference %.3g\n", agreement.largest_difference);
   }
   if (!out.empty()) std::printf("written     %s\n", out.c_str());
+  if (out.empty() && !result.agreement) std::printf("written     nothing: --out FILE takes the predictions\n");
 }
 
 }  // namespace

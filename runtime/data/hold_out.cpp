@@ -48,8 +48,13 @@ bool is_held_out(std::uint64_t content, double share) { return static_cast<doubl
 
 }  // namespace
 
-SideSamples samples_of(const Dataset& all, const HoldOutOptions& options, Side side) {
-  const std::vector<std::uint64_t> content = content_of_all(all);
+const std::vector<std::uint64_t>& SampleContents::of(const Dataset& all) {
+  if (hashes_.empty()) hashes_ = content_of_all(all);
+  return hashes_;
+}
+
+SideSamples samples_of(const Dataset& all, const HoldOutOptions& options, Side side, SampleContents& contents) {
+  const std::vector<std::uint64_t>& content = contents.of(all);
   SideSamples samples;
   for (std::size_t i = 0; i < content.size(); ++i) {
     if (is_held_out(content[i], options.eval_share) != (side == Side::kHeldOut)) continue;

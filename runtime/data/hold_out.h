@@ -33,9 +33,19 @@ struct SideSamples {
   std::vector<std::uint64_t> content;  ///< of each, the hash that decided
 };
 
-/// Looks at the content of every sample, on as many threads as there are cores. Throws FieldError at data.eval_share
-/// where a side has no sample.
-SideSamples samples_of(const Dataset& all, const HoldOutOptions& options, Side side);
+/// The hashes of the content of all samples of a data set, for who asks for both sides of it: looking at every sample
+/// takes long.
+class SampleContents {
+ public:
+  /// Looks at every sample the first time, on as many threads as there are cores, up to 16.
+  const std::vector<std::uint64_t>& of(const Dataset& all);
+
+ private:
+  std::vector<std::uint64_t> hashes_;
+};
+
+/// `contents`: of `all`. Throws FieldError at data.eval_share where a side has no sample.
+SideSamples samples_of(const Dataset& all, const HoldOutOptions& options, Side side, SampleContents& contents);
 
 /// Describes the samples of a side; classes and all else are those of all.
 Description described(Description all, const SideSamples& samples);

@@ -101,7 +101,9 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
 }
 
 SideSamples side_of(const Dataset& all, const DataOptions& options, Split split) {
-  return samples_of(all, options.hold_out, split == Split::kTrain ? Side::kTrained : Side::kHeldOut);
+  SampleContents once;
+  return samples_of(all, options.hold_out, split == Split::kTrain ? Side::kTrained : Side::kHeldOut,
+                    options.contents ? *options.contents : once);
 }
 
 DatasetPtr open_kind(const DatasetOptions& chosen) {

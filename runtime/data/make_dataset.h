@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -74,6 +75,9 @@ struct DataOptions {
   HoldOutOptions hold_out = {};              ///< in place of `eval`
   NormalizeOptions normalize_target = {};    ///< of targets of numbers, of both
   std::optional<Preparation> prepared = {};  ///< stands for the training data, which need not be there: prepare()
+
+  /// Of the samples of `train`, where both sides of hold_out are asked for: kept from the first call to the second.
+  std::shared_ptr<SampleContents> contents = {};
 
   bool evaluates() const { return eval.has_value() || hold_out.eval_share > 0; }
   bool operator==(const DataOptions&) const = default;

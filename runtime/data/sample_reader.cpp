@@ -21,8 +21,9 @@ std::int64_t SampleReader::read(const SampleKey& key, const Sample& sample, std:
     return 0;
   } catch (const StorageError& error) {
     if (errors_.on_error == OnError::kFail) {
-      throw StorageError(error.what(), fmt::format("{}{}data {{ on_error: SKIP }} leaves out samples that cannot be read.",
-                                                   error.advice(), error.advice().empty() ? "" : " "));
+      throw StorageError(error.what(),
+                         fmt::format("{}{}data {{ on_error: SKIP }} leaves out samples that cannot be read.",
+                                     error.advice(), error.advice().empty() ? "" : " "));
     }
     unread.push_back({key.index, error.what()});
     return skip(key, sample, unread);

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -14,79 +13,29 @@
 #include "runtime/base/option_checks.h"
 #include "runtime/data/class_column.h"
 #include "runtime/data/formats/line_reader.h"
+#include "runtime/data/formats/sparse_row.h"
 
 namespace lockstep::data {
 
 namespace {
 
-constexpr std::int64_t kMostFeatures = 1 << 24;
 constexpr std::size_t kMostFoundClasses = 100;
-constexpr std::string_view kBlanks = " \t\v\f";
-
-/// A value of a row; the index is as the file has it.
-struct Entry {
-  std::int64_t index = 0;
-  float value = 0;
-};
-
-struct Row {
-  float target = 0;
-  std::vector<Entry> entries;
-};
-
-/// The text up to the next blank, which is taken off `rest`; empty at its end.
-std::string_view next_word(std::string_view& rest) {
-  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
-  const std::string_view word = rest.substr(0, rest.find_first_of(kBlanks));
-  rest.remove_prefix(word.size());
-  return word;
-}
 
 float target_in(std::string_view word, const LineReader& reader) {
   const std::optional<float> target = number_in_text(word);
   if (target) return *target;
+  if (word.empty()) reader.refuse("expected a number as the target before INDEX:VALUE");
   if (word.find(',') != std::string_view::npos) {
     reader.refuse(fmt::format("\"{}\" is several targets, and a sample has one", word));
   }
   reader.refuse(fmt::format("expected a number as the target, found \"{}\"", word));
 }
 
-Entry entry_in(std::string_view word, const LineReader& reader) {
-  const std::size_t colon = word.find(':');
-  const std::string_view index = word.substr(0, colon);
-  if (index == "qid") {
-    reader.refuse(fmt::format("\"{}\" makes it a ranking, which cannot be learned", word),
-                  "Take the qid out to learn the targets by themselves.");
-  }
-  Entry entry;
-  const auto [end, failure] = std::from_chars(index.data(), index.data() + index.size(), entry.index);
-  const bool is_index = failure == std::errc() && end == index.data() + index.size() && entry.index >= 0;
-  const std::optional<float> value =
-      colon == std::string_view::npos ? std::nullopt : number_in_text(word.substr(colon + 1));
-  if (!is_index || !value) reader.refuse(fmt::format("expected INDEX:VALUE, found \"{}\"", word));
-  if (entry.index >= kMostFeatures) {
-    reader.refuse(fmt::format("index {}: {} is the most", entry.index, kMostFeatures - 1));
-  }
-  entry.value = *value;
-  return entry;
-}
-
-/// The next line that is a sample; false where there is none.
-bool next_row(LineReader& reader, Row& row) {
+/// The next line that is a sample, whose target is `target`; false where there is none.
+bool next_row(LineReader& reader, SparseRow& row, float& target) {
   while (std::optional<std::string_view> line = reader.next()) {
-    std::string_view rest = line->substr(0, line->find('#'));
-    const std::string_view target = next_word(rest);
-    if (target.empty()) continue;
-    row.target = target_in(target, reader);
-    row.entries.clear();
-    for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) {
-      const Entry entry = entry_in(word, reader);
-      if (!row.entries.empty() && entry.index <= row.entries.back().index) {
-        reader.refuse(fmt::format("index {} comes behind index {}", entry.index, row.entries.back().index),
-                      "Sort the indices of a line; each comes once.");
-      }
-      row.entries.push_back(entry);
-    }
+    if (!read_sparse_row(*line, reader, row)) continue;
+    target = target_in(row.target, reader);
     return true;
   }
   return false;
@@ -97,8 +46,8 @@ bool next_row(LineReader& reader, Row& row) {
 FieldProblems problems_of(const SvmlightOptions& options) {
   FieldChecks checks;
   check_fields(options, checks);
-  if (options.features > kMostFeatures) {
-    checks.error("features", fmt::format("must be at most {}, is {}", kMostFeatures, options.features));
+  if (options.features > kMostSparseFeatures) {
+    checks.error("features", fmt::format("must be at most {}, is {}", kMostSparseFeatures, options.features));
   }
   if (options.target_kind == TargetKind::kNumbers && options.classes > 0) {
     checks.error("classes", "must be absent where targets are NUMBERS", {"target_kind"});
@@ -111,15 +60,16 @@ SvmlightDataset::SvmlightDataset(const SvmlightOptions& options, MemoryBudget bu
   const bool numbers = options.target_kind == TargetKind::kNumbers;
   const std::int64_t first = options.zero_based ? 0 : 1;
   constexpr const char* kAdvice = "Rows are held with all their features: leave some out.";
-  std::vector<Entry> entries;  // of all rows, counted from 0
+  std::vector<SparseEntry> entries;  // of all rows, counted from 0
   std::vector<std::size_t> ends;
   ClassColumn classes;
   rows_.columns = options.features;
   for (const std::string& file : options.files) {
     LineReader reader(file);
-    for (Row row; next_row(reader, row);) {
-      budget.take(row.entries.size() * sizeof(Entry) + sizeof(std::size_t) + sizeof(std::int64_t), file, kAdvice);
-      for (const Entry& entry : row.entries) {
+    float target = 0;
+    for (SparseRow row; next_row(reader, row, target);) {
+      budget.take(row.entries.size() * sizeof(SparseEntry) + sizeof(std::size_t) + sizeof(std::int64_t), file, kAdvice);
+      for (const SparseEntry& entry : row.entries) {
         const std::int64_t column = entry.index - first;
         if (column < 0) reader.refuse("index 0, and indices begin at 1", "Say zero_based: true where they begin at 0.");
         if (options.features > 0 && column >= options.features) {
@@ -130,8 +80,8 @@ SvmlightDataset::SvmlightDataset(const SvmlightOptions& options, MemoryBudget bu
       }
       ends.push_back(entries.size());
       if (numbers) {
-        rows_.numbers.push_back(row.target);
-      } else if (!classes.add(fmt::format("{}", row.target), reader.where())) {
+        rows_.numbers.push_back(target);
+      } else if (!classes.add(fmt::format("{}", target), reader.where())) {
         reader.refuse("too many different targets for classes", "Say target_kind: NUMBERS to learn numbers.");
       }
     }
@@ -190,8 +140,9 @@ SvmlightOptions SvmlightKind::found(const std::vector<std::string>& files) {
   std::set<float> targets;
   for (const std::string& file : files) {
     LineReader reader(file);
-    for (Row row; next_row(reader, row);) {
-      if (targets.size() <= kMostFoundClasses) targets.insert(row.target);
+    float target = 0;
+    for (SparseRow row; next_row(reader, row, target);) {
+      if (targets.size() <= kMostFoundClasses) targets.insert(target);
       options.zero_based = options.zero_based || (!row.entries.empty() && row.entries[0].index == 0);
     }
   }

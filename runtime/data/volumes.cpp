@@ -116,7 +116,8 @@ void VolumesDataset::require_fitting(const Pair& pair) const {
     throw StorageError(
         fmt::format("{} has shape {}, but {} has {}", path, pair.shape.str(), pairs_.front().name, sample_shape_.str()),
         fmt::format("Volumes of several shapes are trained on in patches, such as data {{ augment {{ patch: {} }} }}; "
-                    "whole ones are evaluated by `lockstep eval --whole-volumes`.",
+                    "whole ones are evaluated by `lockstep eval --whole-volumes` and predicted by `lockstep infer RUN "
+                    "--input`.",
                     common_patch().str()));
   }
   if (pair.shape[3] != sample_shape_[3]) {

@@ -120,6 +120,7 @@ class Planner {
     const job::Data& data = job_.data();
     data::DataOptions options;
     if (!attempt("data", [&] { options = job::data_options(data); })) return;
+    options.contents = std::make_shared<data::SampleContents>();
     const auto describe = [&](data::Split split, data::Description& description) {
       const bool training = split == data::Split::kTrain;
       const std::string path = training ? "data.train" : "data.eval";

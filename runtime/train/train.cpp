@@ -49,6 +49,7 @@ std::int64_t require_sound_plan(comm::World& world, const TrainOptions& options)
 /// The option of `lockstep infer` that gives a run of such a job what to predict; none where no file holds its samples.
 std::string input_option(const job::Dataset& data) {
   if (data.has_tokens()) return data.tokens().has_masked() ? "" : "--prompt TEXT";
+  if (data.has_volumes() || data.has_image_masks()) return "--input PATH... --out FOLDER/";
   return data.has_synthetic() || data.has_spheres() || data.has_registered() ? "" : "--input PATH...";
 }
 

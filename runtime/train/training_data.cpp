@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/training_data.h"
 
+#include <memory>
+
 #include "runtime/data/description.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
@@ -9,10 +11,10 @@
 
 namespace lockstep::train {
 
-TrainingData::TrainingData(const job::Job& job)
-    : train_(data::make_dataset(job::data_options(job.data()), data::Split::kTrain)),
-      micro_batches_(job.train().accumulate()) {
+TrainingData::TrainingData(const job::Job& job) : micro_batches_(job.train().accumulate()) {
   data::DataOptions options = job::data_options(job.data());
+  options.contents = std::make_shared<data::SampleContents>();
+  train_ = data::make_dataset(options, data::Split::kTrain);
   preparation_ = data::preparation_of(options, *train_);
   if (!job::evaluates(job.data())) return;
   data::prepare(options, preparation_);

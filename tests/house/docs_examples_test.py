@@ -99,10 +99,15 @@ class Examples(unittest.TestCase):
         found = self.walk(3)
         rmse, baseline = map(float, re.search(r"rmse +([\d.]+) \(baseline ([\d.]+)\)", found["eval"]).groups())
         self.assertLess(rmse, baseline / 2)
-        prices = [float(line.split(",")[1])
+        prices = [float(line.split(",")[2])
                   for line in (self.folder / "prices.csv").read_text(encoding="utf-8").splitlines()[1:]]
-        self.assertEqual(200, len(prices))
-        self.assertGreater(min(prices), 50_000)
+        for price, expected in zip(prices, (360_000, 240_000, 120_000), strict=True):
+            self.assertLess(abs(price - expected), 60_000)
+
+    def test_the_walk_through_scans(self):
+        dice = re.search(r"dice +([\d.]+) %", self.walk(4)["eval"])
+        self.assertGreater(float(dice[1]), 80)
+        self.assertEqual(["8.nii.gz", "9.nii.gz"], sorted(path.name for path in (self.folder / "masks").iterdir()))
 
     def test_jobs_stand_where_a_test_trains_them(self):
         self.assertEqual(["README.md", "docs/train-your-own-data.md"],

@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/data/inputs/array_inputs.h"
 #include "runtime/data/inputs/image_inputs.h"
+#include "runtime/data/inputs/svmlight_inputs.h"
 #include "runtime/data/inputs/table_inputs.h"
 #include "runtime/data/make_dataset.h"
 
@@ -37,6 +38,7 @@ std::string_view row_title_of(const DataOptions& options) {
   return std::visit(
       []<class Options>(const Options&) {
         if (std::same_as<Options, CsvOptions>) return TableInputs::kRowTitle;
+        if (std::same_as<Options, SvmlightOptions>) return SvmlightInputs::kRowTitle;
         return CropsImages<Options> ? ImageInputs::kRowTitle : ArrayInputs::kRowTitle;
       },
       options.train);
@@ -60,6 +62,9 @@ std::shared_ptr<const Inputs> open_inputs(const DataOptions& options, std::span<
   const auto open = [&]<class Options>(const Options& train) -> std::shared_ptr<const Inputs> {
     if constexpr (std::same_as<Options, CsvOptions>) {
       return std::make_shared<TableInputs>(table_of(options), input_files(paths, TableInputs::kEndings));
+    } else if constexpr (std::same_as<Options, SvmlightOptions>) {
+      return std::make_shared<SvmlightInputs>(input_files(paths, SvmlightInputs::kEndings), trained.sample_shape[0],
+                                              train.zero_based);
     } else if constexpr (CropsImages<Options>) {
       return std::make_shared<ImageInputs>(input_files(paths, ImageInputs::kEndings), crop_of(train));
     } else {

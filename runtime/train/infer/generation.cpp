@@ -25,7 +25,8 @@ namespace {
 
 data::TextCodec codec_of(const data::DataOptions& data) {
   const auto* const tokens = std::get_if<data::TokensOptions>(&data.train);
-  if (tokens == nullptr) throw UsageError("a text is for a job that trains on data.train.tokens");
+  if (tokens == nullptr)
+    throw UsageError("a text is for a run that was trained on data.train.tokens", "Predict files with --input PATH.");
   if (data.prepared && !data.prepared->tokenizer.empty()) return data::TextCodec(data.prepared->tokenizer);
   return data::TextCodec(*tokens);
 }

@@ -115,7 +115,7 @@ class Inference {
         block_(job.data().eval_batch()),
         loading_(loading_of(job, world, options.device)) {
     if (world.size() > 1) {
-      const char* const name = work_.inputs                     ? "--input"
+      const char* const name = work_.inputs                           ? "--input"
                                : options.split == data::Split::kTrain ? "data.train"
                                                                       : "data.eval";
       require_same_data([&] { return std::vector{data::digest_of(name, *dataset_)}; }, communicator_);

@@ -149,7 +149,8 @@ void Progress::result(const RunEnd& end, const Summary& summary, const std::vect
   end_live_line();
   std::string text;
   if (end.status == RunEnd::Status::kPreempted) {
-    text = colored(kYellow, "stopped") + " after step " + std::to_string(end.step) + ", as asked; " + printable(next.front());
+    text = colored(kYellow, "stopped") + " after step " + std::to_string(end.step) + ", as asked; " +
+           printable(next.front());
   } else {
     const auto trained = std::chrono::seconds(static_cast<std::int64_t>(summary.training_seconds + 0.5));
     text = colored(kGreen, "done") + "       " + grouped(summary.steps) + " steps";

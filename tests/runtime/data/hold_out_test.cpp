@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -91,6 +93,28 @@ TEST_F(HoldOut, NoSampleChangesSidesWhereOthersAreAddedOrTheShareGrows) {
   EXPECT_EQ(after, before);
   const std::multiset<float> grown = values_of(held(more, 0.4), Split::kEval);
   EXPECT_THAT(before, IsSubsetOf(grown));
+}
+
+TEST_F(HoldOut, BothSidesTakeOneLookAtEachSample) {
+  struct Counting : DerivedDataset {
+    using DerivedDataset::DerivedDataset;
+    void add_content(std::int64_t index, Hash128& hash) const override {
+      ++looks;
+      DerivedDataset::add_content(index, hash);
+    }
+    mutable std::atomic<int> looks = 0;
+  };
+  const Counting all(std::make_shared<CsvDataset>(table("x,y\n" + rows(0, 1000))));
+  SampleContents contents;
+  const SideSamples held_out = samples_of(all, {0.3}, Side::kHeldOut, contents);
+  const SideSamples trained = samples_of(all, {0.3}, Side::kTrained, contents);
+  EXPECT_EQ(all.looks, 1000);
+  EXPECT_EQ(held_out.indices.size() + trained.indices.size(), 1000u);
+  DataOptions options = held(table("x,y\n" + rows(0, 1000)), 0.3);
+  const std::multiset<float> expected = values_of(options, Split::kEval);
+  options.contents = std::make_shared<SampleContents>();
+  values_of(options, Split::kTrain);
+  EXPECT_EQ(values_of(options, Split::kEval), expected);
 }
 
 TEST_F(HoldOut, ClassesAreThoseOfAllSamples) {

@@ -111,6 +111,7 @@ TEST_F(SvmlightTest, EvaluationDataHaveTheFeaturesAndClassesOfTheTrainingData) {
 
 TEST_F(SvmlightTest, DamageIsNamedWithFileLineAndWhatWasFound) {
   EXPECT_THAT(error("1 1:1\n\nspam 1:2\n"), HasSubstr("t.svm:3: expected a number as the target, found \"spam\""));
+  EXPECT_THAT(error("1:2\n"), HasSubstr("t.svm:1: expected a number as the target before INDEX:VALUE"));
   EXPECT_THAT(error("1,2 1:1\n"), HasSubstr("t.svm:1: \"1,2\" is several targets"));
   EXPECT_THAT(error("1 qid:3 1:1\n"), HasSubstr("t.svm:1: \"qid:3\" makes it a ranking"));
   for (const std::string word :

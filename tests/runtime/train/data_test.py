@@ -11,7 +11,7 @@ import subprocess
 import tarfile
 import unittest
 
-from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, mpirun_of, npy, png, require_mpi
+from runs import HAS_MPI, LOCKSTEP, SAVE_ALWAYS, RunTest, mpirun_of, npy, png, read_npy, require_mpi
 
 SAMPLES = 50  # of which a step takes 8: an epoch ends within the seventh
 STEPS = 12
@@ -271,6 +271,46 @@ class OwnFiles(RunTest):
         self.write("images/b/49.png", b"\x89PNG damaged")
         run = self.train("run", job=job, code=4)
         self.assertIn("images/b/49.png (sample 49): cannot be decoded", run.output)
+        self.assertIn("data { on_error: SKIP } leaves out samples that cannot be read", run.output)
+
+    def predicted(self, job, name, *options, code=0):
+        """What infer says of the training data, and the bytes that it writes."""
+        command = [LOCKSTEP, "infer", str(job), "--checkpoint", str(self.folder / "run"), "--data", "train", "--device", "cpu",
+                   "--set", "data.eval_batch=7", "--out", str(self.folder / name), *options]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(done.returncode, code, done.stdout)
+        return done.stdout, (self.folder / name).read_bytes() if code == 0 else b""
+
+    def test_a_data_set_is_predicted_past_damaged_samples(self):
+        job = self.images()
+        self.train("run", job=job)
+        _, whole = self.predicted(job, "whole.csv")
+        damaged = (7, 31)
+        for number in damaged:
+            self.write(f"images/{'ab'[number % 2]}/{number:02}.png", b"\x89PNG damaged")
+        said, _ = self.predicted(job, "none.csv", code=4)
+        self.assertRegex(said, r"images/b/\d\d\.png \(sample \d+\): cannot be decoded")
+        self.assertIn("data { on_error: SKIP }", said)
+        skip = ("--set", "data.on_error=SKIP")
+        said, rows = self.predicted(job, "rows.csv", *skip)
+        self.assertIn(f"2 of {SAMPLES} samples could not be read", said)
+        self.assertIn("unread      2 of them", said)
+        empty = [row for row in rows.decode().splitlines() if ",," in row]
+        self.assertEqual(len(empty), 2)
+        for row in empty:
+            self.assertRegex(row, r"^\d+,+$")
+            self.assertRegex(said, rf"warning: sample {row.split(',')[0]} is not read: .*\.png")
+        kept = [row for row in whole.decode().splitlines() if row.split(",")[0] not in {row.split(",")[0] for row in empty}]
+        self.assertEqual([row for row in rows.decode().splitlines() if row not in empty], kept)
+        for ranks in (2, 3) if HAS_MPI else ():
+            self.assertEqual(self.predicted(job, f"{ranks}.csv", *skip, "--nproc", str(ranks))[1], rows)
+        _, lines = self.predicted(job, "rows.jsonl", *skip)
+        self.assertEqual(2, sum("error" in json.loads(line) for line in lines.decode().splitlines()))
+        result, _ = self.predicted(job, "rows.npy", *skip, "--json")
+        self.assertEqual(2, json.loads(re.search(r"^{.*}$", result, re.MULTILINE)[0])["unread"])
+        numbers = read_npy(self.folder / "rows.npy")[2]
+        classes = len(numbers) // SAMPLES
+        self.assertEqual(2 * classes, sum(number != number for number in numbers))
 
     def refused(self, job, ranks, command="train"):
         """What is said of a run of which each rank works in a folder of its own."""
