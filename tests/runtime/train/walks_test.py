@@ -210,6 +210,22 @@ class Walks(RunTest):
         error = sum((a - b)**2 for a, b in zip(found, known, strict=True))
         self.assertLess(error, 0.1 * sum((price - mean)**2 for price in known))
 
+    def test_sparse_rows(self):
+        def row(label):
+            signs = [self.random.choice((-1, 1)) for _ in range(4)]
+            target = "+1" if signs[0] * signs[1] > 0 else "-1"
+            return target, (f"{target} " if label else "") + " ".join(f"{2 * i + 1}:{sign}" for i, sign in enumerate(signs))
+        self.put("rows.svm", "".join(row(True)[1] + "\n" for _ in range(300)))
+        expected, lines = zip(*(row(i % 2) for i in range(20)))
+        self.put("new.svm", "\n".join([*lines, "1 99:1"]) + "\n")
+        self.call("lockstep init rows.svm --out rows.pbtxt")
+        self.call("lockstep train rows.pbtxt --quiet")
+        predicted, said = self.call("lockstep infer runs/rows --input new.svm")
+        self.assertIn("new.svm:21: index 99: the model's 7 features have the indices 1 to 7", said)
+        rows = cells(predicted)
+        self.assertEqual([(row["row"], row["name"]) for row in rows],
+                         [*((str(i), str(int(target))) for i, target in enumerate(expected)), ("20", "")])
+
 
 if __name__ == "__main__":
     unittest.main()
