@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "runtime/base/error.h"
 #include "runtime/data/make_dataset.h"
 #include "tests/runtime/data/sample_files.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 class SvmlightInputsTest : public testing::Test {
  protected:
@@ -74,15 +76,16 @@ TEST_F(SvmlightInputsTest, ARunOfSparseRowsTakesThem) {
   EXPECT_THAT(values_of(*open_inputs(options, paths), 0), ElementsAre(0, 6));
   EXPECT_EQ(row_title_of(options), "row");
   const std::vector<std::string> array{folder_.write_text("a.npy", "")};
-  EXPECT_THAT(error_of([&] { open_inputs(options, array); }), HasSubstr("the run takes files that end in .svm, "));
+  EXPECT_THAT([&] { open_inputs(options, array); },
+              ThrowsMessage<UsageError>(HasSubstr("the run takes files that end in .svm, ")));
 }
 
 TEST_F(SvmlightInputsTest, AModelOfSeveralInputsTakesNoFiles) {
   DataOptions options{.train = RegisteredOptions{}};
   options.prepared = Preparation{.trained = {.sample_shape = {2, 2, 1}, .more_inputs = {{.shape = {3}}}}};
   const std::vector<std::string> paths{folder_.write_text("a.npy", "")};
-  EXPECT_THAT(error_of([&] { open_inputs(options, paths); }),
-              HasSubstr("--input: the model takes several inputs, [2, 2, 1]"));
+  EXPECT_THAT([&] { open_inputs(options, paths); },
+              ThrowsMessage<UsageError>(HasSubstr("the model takes several inputs, [2, 2, 1] and [3]")));
 }
 
 }  // namespace
