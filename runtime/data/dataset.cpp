@@ -38,19 +38,6 @@ std::vector<InputSpec> Dataset::inputs() const {
   return all;
 }
 
-void write_zeros(const Sample& sample) {
-  for (const std::span<float> numbers : {sample.values, sample.target, sample.weight, sample.other_weight}) {
-    std::ranges::fill(numbers, 0.0f);
-  }
-  for (const std::span<std::int64_t> numbers : {sample.tokens, sample.labels, sample.other_label}) {
-    std::ranges::fill(numbers, 0);
-  }
-  for (const InputRow& input : sample.more_inputs) {
-    std::ranges::fill(input.values, 0.0f);
-    std::ranges::fill(input.tokens, 0);
-  }
-}
-
 void Dataset::add_to_digest(DataHashes& hashes) const {
   std::int64_t elements = 0;
   for (const InputSpec& input : inputs()) elements += input.shape.numel();

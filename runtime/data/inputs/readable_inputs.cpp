@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/inputs/readable_inputs.h"
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 
 namespace lockstep::data {
