@@ -54,6 +54,8 @@ std::string describe(const Operation& operation) {
       return fmt::format("captured step {}", operation.count);
     case OperationKind::kJoin:
       return "start of the run";
+    case OperationKind::kConnect:
+      return "direct connections";
   }
   return "unknown operation";
 }

@@ -20,6 +20,7 @@ enum class OperationKind : std::uint8_t {
   kLeave,
   kReplay,  ///< a captured step, launched again
   kJoin,
+  kConnect,  ///< the ranks of a channel connect to each other
 };
 
 /// The channel that a group begins with.

@@ -29,7 +29,7 @@ std::string text_of(const Payload& payload) {
 bool is_sane(const FrameHeader& header) {
   const Operation& operation = header.operation;
   return header.kind <= FrameKind::kAbort && header.channel >= 0 && header.bytes <= kMostBytes &&
-         operation.kind <= OperationKind::kJoin && operation.reduce >= ReduceOp::kSum &&
+         operation.kind <= OperationKind::kConnect && operation.reduce >= ReduceOp::kSum &&
          operation.reduce <= ReduceOp::kAverage && operation.dtype <= DType::kBool && operation.count >= 0;
 }
 

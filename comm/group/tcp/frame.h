@@ -22,12 +22,13 @@ enum class FrameKind : std::uint32_t {
   kContribution,  ///< a rank has arrived at `operation`, with its data
   kMeeting,       ///< the same without data: the result is what each rank is about to do
   kDeviceWait,    ///< it waits there on its device; `number` is the operation's, `overdue` past the timeout
-  kFailed,        ///< it makes no more calls
+  kFailed,        ///< it makes no more calls; the payload is the encoded PeerError that says why, or empty
   // From the hub:
   kResult,   ///< of the channel's operation
   kError,    ///< instead; the payload is an encoded PeerError
   kVerdict,  ///< the same for the device's operation `number`
-  kNews,     ///< the payload names the rank that was lost first; `number` is its PeerState
+  kNews,     ///< rank `operation.root` was lost first; `number` is its PeerState. The payload is its name or, with `overdue`,
+             ///< the encoded PeerError that it failed with
   kAborted,  ///< the others have been told
   // Both:
   kAbort,  ///< end with exit code `number`

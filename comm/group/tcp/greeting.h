@@ -10,7 +10,7 @@
 
 namespace lockstep::comm {
 
-// How a rank and the hub make each other's acquaintance: the hub says a number that nobody can foresee, the rank who it
+// How a rank and the hub, or two ranks, make each other's acquaintance: the hub says a number that nobody can foresee, the rank who it
 // is, and the hub whether it may join. Each proves that it has the run's key, which never leaves it, by a keyed digest
 // over what both have said; so nobody can use again, or change, what he has heard. All of it is plain bytes in the
 // machine's order; a rank of another kind of machine does not get past it.
@@ -20,7 +20,7 @@ inline constexpr std::uint64_t kGreetingMagic = 0x5445455247534c00;  // "\0LSGRE
 inline constexpr std::uint64_t kHelloMagic = 0x4f4c4c4548534c00;     // "\0LSHELLO"
 inline constexpr std::uint64_t kWelcomeMagic = 0x4d434c4557534c00;   // "\0LSWELCM"
 /// The version of these messages and of the frames behind them.
-inline constexpr std::uint64_t kTcpVersion = 4;
+inline constexpr std::uint64_t kTcpVersion = 5;
 
 /// Text of at most 255 bytes; longer text is cut.
 struct ShortText {
@@ -35,6 +35,9 @@ Nonce fresh_nonce();
 
 /// The key of a run. Its ranks know it; others know it only where there is no secret.
 using RunKey = Digest256;
+
+/// Hello::channel of a connection to the hub.
+inline constexpr std::int32_t kHubChannel = -1;
 
 /// The first message of the hub on a connection. Its magic and version have the same place in every version.
 struct Greeting {
@@ -53,6 +56,8 @@ struct Hello {
   /// Where it has found the hub, of several ports; 0 where there is one only. Whoever listens at another of them cannot
   /// pass it on as its own.
   std::uint32_t port = 0;
+  std::int32_t channel = kHubChannel;  ///< that a connection between two ranks is for
+  std::int32_t lane = 0;               ///< which one of several
   Nonce nonce{};
   ShortText job{};       ///< what the run trains
   ShortText job_hash{};  ///< exactly; empty where the run has a name that tells it from others

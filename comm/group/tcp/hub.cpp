@@ -5,13 +5,11 @@
 #include <poll.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
-#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 
@@ -28,20 +26,6 @@ constexpr std::size_t kMostWarnings = 8;
 /// How long the last words may take, at the end and before an abort.
 constexpr auto kHubLastWords = std::chrono::seconds(1);
 constexpr auto kAbortWords = milliseconds(500);
-/// The number of files that the rest of a process may have open.
-constexpr rlim_t kOtherDescriptors = 256;
-
-/// A file descriptor for every rank, whatever the shell allows by default.
-void allow_connections(int ranks) {
-  rlimit limit{};
-  const rlim_t needed = static_cast<rlim_t>(ranks) + kOtherDescriptors;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
-  limit.rlim_cur = std::min(needed, limit.rlim_max);
-  if (limit.rlim_cur == needed && setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
-  throw EnvironmentError(
-      fmt::format("rank 0 needs {} open files to talk to {} ranks, and may have {}", needed, ranks, limit.rlim_cur),
-      "Raise the limit (ulimit -n), or start the ranks with mpirun.");
-}
 
 }  // namespace
 
@@ -56,10 +40,9 @@ TcpHub::TcpHub(Socket listener, Socket own, const Hello& expected, const RunKey&
           expected.size, timeout,
           [this](int rank, const FrameHeader& header, Payload payload) { send(rank, header, std::move(payload)); }),
       wake_(connected_pair()) {
-  allow_connections(expected.size);
+  allow_connections(expected.size, fmt::format("the connections to {} ranks", expected.size));
   Connection& first = connections_.emplace_back();
   first.socket = std::move(own);
-  first.hello = expected;
   first.rank = 0;
   first.spoke = true;
   meetings_.name(0, rank_name(expected, expected));
@@ -130,9 +113,7 @@ void TcpHub::accept_all() {
     Connection& connection = connections_.emplace_back();
     connection.socket = std::move(socket);
     connection.accepted = Clock::now();
-    connection.greeting.nonce = fresh_nonce();
-    // It fits an empty socket buffer, as the answer does.
-    connection.socket.send(&connection.greeting, sizeof connection.greeting);
+    connection.introduction.greet(connection.socket);
   }
 }
 
@@ -144,20 +125,12 @@ void TcpHub::read(Connection& connection) {
 }
 
 void TcpHub::greet(Connection& connection) {
-  auto* const bytes = reinterpret_cast<char*>(&connection.hello);
-  const std::ptrdiff_t received =
-      connection.socket.receive(bytes + connection.hello_bytes, sizeof connection.hello - connection.hello_bytes);
-  connection.closed = received < 0 || Clock::now() > connection.accepted + greeting_;
-  connection.hello_bytes += static_cast<std::size_t>(std::max<std::ptrdiff_t>(received, 0));
-  if (connection.closed || connection.hello_bytes < sizeof connection.hello) return;
-  const Hello& hello = connection.hello;
-  connection.closed = hello.magic != kHelloMagic || hello.version != kTcpVersion;
-  if (connection.closed) return;
-
-  Welcome welcome = judge(connection);
-  welcome.hub = expected_;
-  welcome.proof = proof_of(welcome, connection.greeting, hello, key_);
-  connection.socket.send(&welcome, sizeof welcome);
+  const Introduction::State state = connection.introduction.hear(connection.socket);
+  connection.closed = state == Introduction::State::kOver || Clock::now() > connection.accepted + greeting_;
+  if (connection.closed || state == Introduction::State::kWaits) return;
+  const Hello& hello = connection.introduction.hello();
+  const Welcome welcome = judge(connection);
+  connection.introduction.answer(connection.socket, welcome, expected_, key_);
   connection.closed = welcome.answer != Welcome::Answer::kWelcome;
   if (!connection.closed) {
     connection.rank = hello.rank;
@@ -169,14 +142,15 @@ void TcpHub::greet(Connection& connection) {
 
 Welcome TcpHub::judge(const Connection& connection) const {
   using Answer = Welcome::Answer;
-  const Hello& hello = connection.hello;
+  const Hello& hello = connection.introduction.hello();
   const auto refused = [](Answer answer, const std::string& reason) {
     return Welcome{.answer = answer, .reason = ShortText::of(reason)};
   };
   // First: of strangers nothing that they say counts.
-  if (!are_equal(hello.proof, proof_of(hello, connection.greeting, key_))) {
+  if (!connection.introduction.proves(key_)) {
     return refused(Answer::kOtherRun, "it belongs to another run than rank 0");
   }
+  if (hello.channel != kHubChannel) return refused(Answer::kOtherRun, "it looks for another rank than rank 0");
   if (hello.port != 0 && hello.port != port_) {
     return refused(Answer::kOtherRun, fmt::format("it has asked at port {}, where rank 0 is not", hello.port));
   }
@@ -197,8 +171,9 @@ Welcome TcpHub::judge(const Connection& connection) const {
   for (const Connection& other : connections_) {
     if (other.rank != hello.rank || other.closed) continue;
     // It asks at all addresses that rank 0's machine has.
-    const bool same = other.hello.process == hello.process && other.hello.host.str() == hello.host.str();
-    return refused(same ? Answer::kOtherRun : Answer::kRefused, rank_name(other.hello, hello) + " is already there");
+    const Hello& first = other.rank == 0 ? expected_ : other.introduction.hello();
+    const bool same = first.process == hello.process && first.host.str() == hello.host.str();
+    return refused(same ? Answer::kOtherRun : Answer::kRefused, rank_name(first, hello) + " is already there");
   }
   return {};
 }

@@ -13,6 +13,7 @@
 
 #include "comm/group/tcp/frame.h"
 #include "comm/group/tcp/greeting.h"
+#include "comm/group/tcp/introduction.h"
 #include "comm/group/tcp/meetings.h"
 
 namespace lockstep::comm {
@@ -42,11 +43,9 @@ class TcpHub {
   struct Connection {
     Socket socket;
     Clock::time_point accepted;
-    Greeting greeting{};  ///< that it got
-    Hello hello{};
-    std::size_t hello_bytes = 0;  ///< that have come
-    int rank = -1;                ///< once it is welcome
-    bool spoke = false;           ///< a frame has come: the rank has joined
+    Introduction introduction;
+    int rank = -1;       ///< once it is welcome
+    bool spoke = false;  ///< a frame has come: the rank has joined
     FrameReader reader;
     std::deque<Outgoing> outgoing;
     std::size_t sent = 0;  ///< bytes of the first one

@@ -4,8 +4,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 
 namespace lockstep::comm {
@@ -22,7 +27,12 @@ constexpr auto kRankLastWords = std::chrono::seconds(1);
 }  // namespace
 
 TcpLink::TcpLink(Socket socket, int rank, std::string hub, milliseconds timeout)
-    : socket_(std::move(socket)), rank_(rank), hub_(std::move(hub)), timeout_(timeout), thread_([this] { serve(); }) {
+    : socket_(std::move(socket)), rank_(rank), hub_(std::move(hub)), timeout_(timeout), lost_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!lost_) {
+    throw EnvironmentError("cannot watch over the other ranks: " + std::generic_category().message(errno),
+                           "Raise the limit on open files: ulimit -n.");
+  }
+  thread_ = std::thread([this] { serve(); });
   pthread_setname_np(thread_.native_handle(), "tcp link");
 }
 
@@ -67,9 +77,13 @@ void TcpLink::inspect(std::int32_t channel, const Operation& operation, std::int
   if (overdue) lose(late(what, hub_, timeout_));
 }
 
-void TcpLink::fail() {
+void TcpLink::fail() { fail(payload_of("")); }
+
+void TcpLink::fail(const PeerError& why) { fail(encode(why)); }
+
+void TcpLink::fail(const Payload& why) {
   if (failed_.exchange(true)) return;
-  send({.kind = FrameKind::kFailed}, nullptr, 0, Clock::now() + kRankLastWords);
+  send({.kind = FrameKind::kFailed, .bytes = why->size()}, why->data(), why->size(), Clock::now() + kRankLastWords);
 }
 
 void TcpLink::abort(int exit_code) {
@@ -77,6 +91,25 @@ void TcpLink::abort(int exit_code) {
   send({.kind = FrameKind::kAbort, .number = exit_code}, nullptr, 0, end);
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, end, [&] { return aborted_ || hub_gone_; });
+}
+
+std::optional<TcpLink::LostRank> TcpLink::first_lost(Clock::time_point end) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, end, [&] { return news_.has_value() || hub_gone_; });
+  return news_ || hub_gone_ ? std::optional(lost_rank()) : std::nullopt;
+}
+
+TcpLink::LostRank TcpLink::lost_rank() const {
+  if (!news_) return {0, hub_, PeerState::kGone, std::nullopt};
+  const FrameHeader& header = news_->header;
+  LostRank lost{header.operation.root, text_of(news_->payload), static_cast<PeerState>(header.number), std::nullopt};
+  if (header.overdue != 0) lost.why = decode_error(news_->payload);
+  return lost;
+}
+
+void TcpLink::tell_lost() const {
+  const std::uint64_t one = 1;
+  static_cast<void>(write(lost_.get(), &one, sizeof one));  // it is readable already where this fails
 }
 
 void TcpLink::lose(const PeerError& error) {
@@ -100,10 +133,10 @@ std::optional<Frame> TcpLink::await(std::map<Key, Frame>& answers, const Key& ke
   auto answer = answers.extract(key);
   if (!answer.empty()) return std::move(answer.mapped());
   if (!hub_gone_) return std::nullopt;
-  lock.unlock();
   // The hub ends when rank 0 learns of a lost rank.
-  if (news_) lose(absent(what, text_of(news_->payload), static_cast<PeerState>(news_->header.number)));
-  lose(absent(what, hub_, PeerState::kGone));
+  const LostRank lost = lost_rank();
+  lock.unlock();
+  lose(lost.error(what));
 }
 
 void TcpLink::serve() {
@@ -119,6 +152,7 @@ void TcpLink::serve() {
           verdicts_.insert_or_assign({frame->header.channel, frame->header.number}, std::move(*frame));
         } else if (frame->header.kind == FrameKind::kNews) {
           news_ = std::move(frame);
+          tell_lost();
         } else if (frame->header.kind == FrameKind::kAborted) {
           aborted_ = true;
         } else {
@@ -132,6 +166,7 @@ void TcpLink::serve() {
   }
   const std::lock_guard lock(mutex_);
   hub_gone_ = true;
+  tell_lost();
   changed_.notify_all();
 }
 

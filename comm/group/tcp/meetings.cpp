@@ -57,7 +57,9 @@ std::int32_t TcpMeetings::open_channel(const std::string& name, std::vector<int>
 }
 
 void TcpMeetings::take(int rank, const Frame& frame) {
-  if (frame.header.kind == FrameKind::kFailed) return lose(rank, PeerState::kFailed);
+  if (frame.header.kind == FrameKind::kFailed) {
+    return lose(rank, PeerState::kFailed, frame.payload->empty() ? nullptr : frame.payload);
+  }
   const auto found = channels_.find(frame.header.channel);
   if (found == channels_.end()) return lose(rank, PeerState::kFailed);
   Channel& channel = found->second;
@@ -86,17 +88,18 @@ void TcpMeetings::arrive(std::size_t member, Channel& channel, std::int32_t id, 
   }
 }
 
-void TcpMeetings::lose(int rank, PeerState state) {
+void TcpMeetings::lose(int rank, PeerState state, Payload why) {
   // The first word is what explains the others' errors, and perhaps its own.
   if (states_[index_of(rank)] != PeerState::kRunning) return;
   states_[index_of(rank)] = state;
   lost_.push_back(rank);
+  if (why) reasons_[rank] = why;
   for (auto& [id, channel] : channels_) require_present(channel, id);
   // A rank that is somewhere else learns it too, as the hub may be gone when it comes to ask.
   if (state == PeerState::kLeft || std::exchange(told_, true)) return;
   for (int other = 0; index_of(other) < states_.size(); ++other) {
-    const FrameHeader news{.kind = FrameKind::kNews, .number = static_cast<std::int64_t>(state)};
-    if (other != rank) send_(other, news, payload_of(names_[index_of(rank)]));
+    const FrameHeader news{.kind = FrameKind::kNews, .number = static_cast<std::int64_t>(state), .operation = {.root = rank}, .overdue = why ? 1u : 0u};
+    if (other != rank) send_(other, news, why ? why : payload_of(names_[index_of(rank)]));
   }
 }
 
@@ -158,6 +161,7 @@ std::vector<Payload> TcpMeetings::combine(Channel& channel) {
     case OperationKind::kLeave:
     case OperationKind::kReplay:
     case OperationKind::kJoin:
+    case OperationKind::kConnect:
       break;
   }
   return to_all(concatenated(channel.parts));
@@ -270,6 +274,7 @@ std::optional<PeerError> TcpMeetings::absence(const std::vector<int>& ranks, con
   const auto is_awaited = [&](int rank) { return std::ranges::find(ranks, rank) != ranks.end(); };
   const auto first = std::ranges::find_if(lost_, is_awaited);
   if (first == lost_.end()) return std::nullopt;
+  if (const auto why = reasons_.find(*first); why != reasons_.end()) return decode_error(why->second);
   const PeerState state = states_[index_of(*first)];
   std::vector<int> alike;
   std::ranges::copy_if(ranks, std::back_inserter(alike), [&](int rank) { return states_[index_of(rank)] == state; });

@@ -34,8 +34,8 @@ class TcpMeetings {
 
   /// A frame from a rank: kContribution, kMeeting, kDeviceWait or kFailed.
   void take(int rank, const Frame& frame);
-  /// The rank will make no more calls.
-  void lose(int rank, PeerState state);
+  /// The rank will make no more calls; `why`: the encoded error that it failed with, where another rank is the reason.
+  void lose(int rank, PeerState state, Payload why = nullptr);
 
   /// When expire() has something to do next.
   Clock::time_point next_deadline() const;
@@ -86,6 +86,7 @@ class TcpMeetings {
   Payload nothing_ = payload_of("");
   std::vector<std::string> names_;
   std::vector<PeerState> states_;
+  std::map<int, Payload> reasons_;  ///< of ranks that failed by others
   std::map<std::int32_t, Channel> channels_;
   std::int32_t next_channel_ = 0;
   bool ending_ = false;

@@ -27,7 +27,7 @@ constexpr int kFirstPort = 1024;
 constexpr int kLastPort = 65535;
 /// torchrun's where it is given none.
 constexpr const char* kNoRunId = "none";
-/// How long rank 0 waits for a port: a connection that came to nothing may hold it for a moment.
+/// How long a rank waits for a port: a connection that came to nothing may hold it for a moment.
 constexpr auto kListening = std::chrono::seconds(2);
 constexpr auto kBetweenPorts = std::chrono::milliseconds(20);
 
@@ -66,6 +66,19 @@ RunKey key_of_run(int master_port) {
   return sha256(std::as_bytes(std::span(name)));
 }
 
+/// At the first free one of the ports; none, with the error, where all stay taken.
+Socket listen_at_first(const std::vector<std::uint16_t>& ports, bool this_machine_only, int& error) {
+  const auto end = Clock::now() + kListening;
+  do {
+    for (const std::uint16_t port : ports) {
+      if (Socket listener = listen_at(port, this_machine_only)) return listener;
+      error = errno;
+    }
+    std::this_thread::sleep_for(kBetweenPorts);
+  } while (Clock::now() < end);
+  return {};
+}
+
 bool is_named() {
   const bool has_id = is_set("TORCHELASTIC_RUN_ID") && text_in("TORCHELASTIC_RUN_ID") != kNoRunId;
   return has_id || is_set("LOCKSTEP_SECRET") || !folder_of_torchrun().empty();
@@ -79,7 +92,9 @@ TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environme
   const int master_port = port_in("MASTER_PORT");
   if (environment.local_size < environment.size) where.address = address;
   if (is_set("LOCKSTEP_MASTER_PORT")) {
-    where.ports = {static_cast<std::uint16_t>(port_in("LOCKSTEP_MASTER_PORT"))};
+    const int port = port_in("LOCKSTEP_MASTER_PORT");
+    where.ports = {static_cast<std::uint16_t>(port)};
+    where.direct_ports = ports_from(port + 1);
   } else {
     const bool taken = is_set("TORCHELASTIC_USE_AGENT_STORE") && text_in("TORCHELASTIC_USE_AGENT_STORE") == "True";
     where.ports = ports_from(master_port + (taken ? 1 : 0));
@@ -96,18 +111,20 @@ std::string TcpRendezvous::str() const {
 }
 
 Socket TcpRendezvous::listen() const {
-  const auto end = Clock::now() + kListening;
   int error = 0;
-  do {
-    for (const std::uint16_t port : ports) {
-      if (Socket listener = listen_at(port, address.empty())) return listener;
-      error = errno;
-    }
-    std::this_thread::sleep_for(kBetweenPorts);
-  } while (Clock::now() < end);
+  if (Socket listener = listen_at_first(ports, address.empty(), error)) return listener;
   throw EnvironmentError("rank 0 cannot take connections at " + str() + ": " + std::generic_category().message(error),
                          "Choose another MASTER_PORT (torchrun --master-port), or name a free port of rank 0's machine "
                          "in LOCKSTEP_MASTER_PORT, the same on every rank.");
+}
+
+Socket TcpRendezvous::listen_to_ranks(int rank) const {
+  int error = 0;
+  if (Socket listener = listen_at_first(direct_ports, address.empty(), error)) return listener;
+  throw EnvironmentError(fmt::format("rank {} cannot take connections of other ranks at port {} to {}: {}", rank,
+                                     direct_ports.front(), direct_ports.back(),
+                                     std::generic_category().message(error)),
+                         "Choose another LOCKSTEP_MASTER_PORT, with free ports behind it on every machine.");
 }
 
 TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milliseconds timeout) const {

@@ -18,8 +18,8 @@ constexpr auto kBetweenSearches = std::chrono::milliseconds(20);
 
 }  // namespace
 
-HubSearch::HubSearch(std::vector<Place> places, const Hello& hello, const RunKey& key)
-    : places_(std::move(places)), next_try_(places_.size()), hello_(hello), key_(key) {}
+HubSearch::HubSearch(std::vector<Place> places, const Hello& hello, const RunKey& key, std::string whom)
+    : places_(std::move(places)), next_try_(places_.size()), hello_(hello), key_(key), whom_(std::move(whom)) {}
 
 std::optional<HubSearch::Found> HubSearch::next(Clock::time_point end) {
   do {
@@ -97,7 +97,7 @@ HubSearch::State HubSearch::talk(Attempt& attempt) const {
     if (attempt.greeting.magic != kGreetingMagic) return State::kOver;
     if (attempt.greeting.version != kTcpVersion) {
       attempt.welcome.answer = Welcome::Answer::kRefused;
-      attempt.welcome.reason = ShortText::of("it runs another version of lockstep than rank 0");
+      attempt.welcome.reason = ShortText::of("it runs another version of lockstep than " + whom_);
       return State::kAnswered;
     }
     attempt.hello = introduction(attempt);
@@ -120,7 +120,7 @@ HubSearch::State HubSearch::go_on(Attempt& attempt) {
   }
   const State state = talk(attempt);
   if (state == State::kAnswered || (state == State::kWaits && Clock::now() < attempt.end)) return state;
-  if (strangers_.empty()) strangers_ = "whoever answers is not rank 0 of a run";
+  if (strangers_.empty()) strangers_ = "whoever answers is not " + whom_ + " of a run";
   return State::kOver;
 }
 

@@ -14,7 +14,7 @@
 
 namespace lockstep::comm {
 
-/// Connects to every place at which rank 0 may listen, all at once: whoever takes connections there and says nothing
+/// Connects to every place at which rank 0, or another one, may listen, all at once: whoever takes connections there and says nothing
 /// costs the others no time, and learns nothing but that somebody has called.
 class HubSearch {
  public:
@@ -26,7 +26,8 @@ class HubSearch {
     Welcome welcome;
   };
 
-  HubSearch(std::vector<Place> places, const Hello& hello, const RunKey& key);
+  /// `whom`: the rank that is looked for, for messages.
+  HubSearch(std::vector<Place> places, const Hello& hello, const RunKey& key, std::string whom = "rank 0");
 
   /// An answer of a hub; a welcome only of one that has the run's key. None until `end`.
   std::optional<Found> next(Clock::time_point end);
@@ -62,6 +63,7 @@ class HubSearch {
   Hello hello_;
   RunKey key_;
   std::list<Attempt> attempts_;
+  std::string whom_;
   std::string strangers_;  ///< what listens there and is no hub
   std::string reason_;     ///< why nothing does
 };

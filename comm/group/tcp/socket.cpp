@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/tcp/socket.h"
 
+#include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +14,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <system_error>
 
@@ -29,6 +33,8 @@ constexpr int kBacklog = 1024;
 constexpr int kIdleSeconds = 10;
 constexpr int kProbeSeconds = 5;
 constexpr int kProbes = 4;
+/// Files that the rest of the process may open later.
+constexpr rlim_t kOtherDescriptors = 64;
 
 std::string text_of(int error) { return std::generic_category().message(error); }
 
@@ -88,7 +94,22 @@ Socket listen_in(int family, std::uint16_t port, bool this_machine_only) {
   return listener;
 }
 
+using AddressOf = int(int, sockaddr*, socklen_t*);
+
+std::string numeric_address(int descriptor, AddressOf* address_of) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  auto* const plain = reinterpret_cast<sockaddr*>(&address);
+  if (address_of(descriptor, plain, &length) != 0 || address.ss_family == AF_UNIX) return "";
+  char text[NI_MAXHOST] = {};
+  return getnameinfo(plain, length, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0 ? text : "";
+}
+
 }  // namespace
+
+std::string Socket::own_address() const { return numeric_address(descriptor(), getsockname); }
+
+std::string Socket::peer_address() const { return numeric_address(descriptor(), getpeername); }
 
 std::uint16_t Socket::port() const {
   sockaddr_storage address{};
@@ -101,6 +122,10 @@ std::uint16_t Socket::port() const {
 
 std::ptrdiff_t Socket::send(const void* data, std::size_t bytes) const {
   return outcome(::send(descriptor(), data, bytes, MSG_NOSIGNAL));
+}
+
+std::ptrdiff_t Socket::send_first(const void* data, std::size_t bytes) const {
+  return outcome(::send(descriptor(), data, bytes, MSG_NOSIGNAL | MSG_MORE));
 }
 
 std::ptrdiff_t Socket::receive(void* data, std::size_t bytes) const {
@@ -153,6 +178,18 @@ Socket listen_at(std::uint16_t port, bool this_machine_only) {
   }
   throw EnvironmentError("cannot take connections from the other ranks: " + text_of(errno),
                          "Give this process a network, if only the loopback interface.");
+}
+
+void allow_connections(int connections, const std::string& what) {
+  const std::filesystem::directory_iterator open("/proc/self/fd");
+  const auto in_use = static_cast<rlim_t>(std::distance(begin(open), end(open)));
+  const rlim_t needed = in_use + static_cast<rlim_t>(connections) + kOtherDescriptors;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+  limit.rlim_cur = std::min(needed, limit.rlim_max);
+  if (limit.rlim_cur == needed && setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
+  throw EnvironmentError(fmt::format("{} need {} open files, and this process may have {}", what, needed, limit.rlim_cur),
+                         "Raise the limit (ulimit -n), or start the ranks with mpirun.");
 }
 
 std::string loopback_address() {

@@ -25,8 +25,14 @@ class Socket {
   /// The port that a listening socket has.
   std::uint16_t port() const;
 
+  /// The numeric addresses of a connection's two ends; empty within this process.
+  std::string own_address() const;
+  std::string peer_address() const;
+
   /// Bytes sent or received, 0 where it would block; -1 once the connection is gone.
   std::ptrdiff_t send(const void* data, std::size_t bytes) const;
+  /// The same where another send() follows at once, so that one packet can carry both.
+  std::ptrdiff_t send_first(const void* data, std::size_t bytes) const;
   std::ptrdiff_t receive(void* data, std::size_t bytes) const;
   /// All of it, or false where the connection is gone or time is up.
   bool send_all(const void* data, std::size_t bytes, Clock::time_point end) const;
@@ -48,6 +54,10 @@ class Socket {
 /// Takes connections at `port` (0: any), from this machine only or from everywhere, over IPv6 and IPv4. None where the
 /// port is taken, with errno. Throws EnvironmentError where the machine has no network.
 Socket listen_at(std::uint16_t port, bool this_machine_only);
+
+/// Makes sure that this process may open `connections` more connections, of which `what` names the purpose. Throws
+/// EnvironmentError where the limit on open files is too low.
+void allow_connections(int connections, const std::string& what);
 
 /// The number of this machine at which listen_at() takes connections from it only.
 std::string loopback_address();

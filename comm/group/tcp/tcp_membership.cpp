@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "comm/group/tcp/rendezvous.h"
 #include "runtime/base/host_name.h"
 
 namespace lockstep::comm {
@@ -29,21 +28,21 @@ Hello hello_of(const LaunchEnvironment& environment, const TcpRendezvous& where,
 }  // namespace
 
 TcpMembership::TcpMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options)
-    : rank_(environment.rank),
+    : where_(TcpRendezvous::from_environment(environment)),
+      hello_(hello_of(environment, where_, options)),
+      rank_(environment.rank),
       size_(environment.size),
       timeout_(options.timeout),
       peers_(rank_, [this] { link_->fail(); }) {
-  const TcpRendezvous where = TcpRendezvous::from_environment(environment);
-  const Hello hello = hello_of(environment, where, options);
   Socket socket;
   std::string hub = "rank 0";
   if (rank_ == 0) {
     std::pair<Socket, Socket> ends = connected_pair();
-    hub_ = std::make_unique<TcpHub>(where.listen(), std::move(ends.first), hello, where.key, options.timeout);
+    hub_ = std::make_unique<TcpHub>(where_.listen(), std::move(ends.first), hello_, where_.key, options.timeout);
     socket = std::move(ends.second);
   } else {
-    TcpRendezvous::Joined joined = where.join(hello, options.timeout);
-    hub = rank_name(joined.welcome.hub, hello);
+    TcpRendezvous::Joined joined = where_.join(hello_, options.timeout);
+    hub = rank_name(joined.welcome.hub, hello_);
     socket = std::move(joined.socket);
   }
   link_ = std::make_unique<TcpLink>(std::move(socket), rank_, hub, options.timeout);

@@ -9,6 +9,7 @@
 #include "comm/group/liveness/peers.h"
 #include "comm/group/tcp/hub.h"
 #include "comm/group/tcp/link.h"
+#include "comm/group/tcp/rendezvous.h"
 
 namespace lockstep::comm {
 
@@ -26,6 +27,9 @@ class TcpMembership final : public Membership {
   int rank() const { return rank_; }
   int size() const { return size_; }
   std::chrono::milliseconds timeout() const { return timeout_; }
+  /// How this rank introduces itself, and where and with which key ranks find each other.
+  const Hello& hello() const { return hello_; }
+  const TcpRendezvous& rendezvous() const { return where_; }
   TcpLink& link() { return *link_; }
   Peers& peers() { return peers_; }
 
@@ -36,6 +40,8 @@ class TcpMembership final : public Membership {
   /// Meets all ranks in the first channel: to join, and to leave.
   void meet(OperationKind kind);
 
+  TcpRendezvous where_;
+  Hello hello_;
   int rank_;
   int size_;
   std::chrono::milliseconds timeout_;

@@ -9,27 +9,33 @@
 #include <utility>
 
 #include "comm/group/join.h"
+#include "comm/group/reduction.h"
 
 namespace lockstep::comm {
 
 namespace {
-
-/// Calls f(begin, bytes) for consecutive pieces of `bytes`; once for none, because ranks must still meet.
-template <class F>
-void for_each_piece(std::int64_t bytes, std::int64_t most, F f) {
-  std::int64_t begin = 0;
-  do {
-    const std::int64_t piece = std::min(most, bytes - begin);
-    f(begin, piece);
-    begin += piece;
-  } while (begin < bytes);
-}
 
 Group world_of(const TcpMembership& membership) {
   Group world{.name = kFirstChannel, .rank = membership.rank()};
   world.ranks.resize(static_cast<std::size_t>(membership.size()));
   std::iota(world.ranks.begin(), world.ranks.end(), 0);
   return world;
+}
+
+/// A flow of a slice of `bytes` for each rank. Nobody contributes and nobody receives yet.
+DirectFlow slices_of(int ranks, std::int64_t bytes) {
+  const std::vector<bool> none(static_cast<std::size_t>(ranks), false);
+  DirectFlow flow{.contributes = none, .receives = none, .piece_bytes = DirectFlow::piece_for(bytes)};
+  for (int r = 0; r < ranks; ++r) flow.shares.push_back({r * bytes, bytes});
+  return flow;
+}
+
+/// Reduces `bytes` of one source a rank.
+void reduce_piece(const Reduction& reduction, std::span<const std::byte* const> sources, std::byte* out,
+                  std::int64_t bytes) {
+  const std::vector<const void*> from(sources.begin(), sources.end());
+  void* const to = out;
+  reduce(reduction, from, {&to, 1}, bytes / static_cast<std::int64_t>(size_of(reduction.dtype)));
 }
 
 }  // namespace
@@ -44,13 +50,23 @@ TcpTransport::TcpTransport(std::shared_ptr<TcpMembership> membership, std::int32
       operations_(this->group().ranks.size()) {}
 
 template <class Call>
-Payload TcpTransport::in_order(Call call) {
+auto TcpTransport::in_order(Call call) {
   // The way to the hub and back included.
   const WaitClock::Wait wait(peers().waits());
   try {
     return call();
-  } catch (const PeerError&) {
+  } catch (const Error&) {
     peers().fail();
+    throw;
+  }
+}
+
+template <class Call>
+auto TcpTransport::telling(Call call) {
+  try {
+    return call();
+  } catch (const PeerError& error) {
+    membership_->link().fail(error);
     throw;
   }
 }
@@ -84,42 +100,111 @@ const std::vector<Operation>& TcpTransport::meet(const Operation& mine) {
   return operations_;
 }
 
-void TcpTransport::all_reduce(const Operation& mine, std::span<const Operation>, std::byte* data, std::int64_t count) {
-  const std::int64_t length = count * static_cast<std::int64_t>(size_of(mine.dtype));
-  for_each_piece(length, kPieceBytes, [&](std::int64_t begin, std::int64_t bytes) {
-    const Payload result = exchange(mine, data + begin, bytes, bytes);
-    std::memcpy(data + begin, result->data(), result->size());
+void TcpTransport::connect() {
+  const Operation operation{.kind = OperationKind::kConnect};
+  const std::string what = describe(operation, group().name);
+  Socket listener = in_order([&] { return membership_->rendezvous().listen_to_ranks(membership_->rank()); });
+  const DirectCard own = direct_card(*membership_, listener, id_);
+  std::vector<DirectCard> cards(operations_.size());
+  const Payload told = exchange(operation, &own, sizeof own, static_cast<std::int64_t>(cards.size() * sizeof own));
+  std::memcpy(cards.data(), told->data(), told->size());
+  DirectMesh mesh = in_order([&] {
+    return telling([&] { return connect_ranks(*membership_, std::move(listener), group(), cards, what); });
   });
+  direct_.emplace(std::move(mesh), membership_->link(), timeout());
 }
 
-void TcpTransport::broadcast(const Operation& mine, std::byte* data, std::int64_t bytes) {
-  for_each_piece(bytes, kPieceBytes, [&](std::int64_t begin, std::int64_t piece) {
-    const Payload result = exchange(mine, data + begin, rank() == mine.root ? piece : 0, piece);
-    std::memcpy(data + begin, result->data(), result->size());
-  });
+void TcpTransport::exchange_directly(const Operation& mine, const DirectFlow& flow) {
+  if (!direct_) connect();
+  in_order([&] { telling([&] { direct_->run(flow, describe(mine, group().name)); }); });
 }
 
-void TcpTransport::all_gather(const Operation& mine, const std::byte* in, std::byte* out, std::int64_t bytes) {
-  // The hub concatenates for these kinds; the ranks compare what the gathering is for.
-  const std::int64_t most = std::max<std::int64_t>(kPieceBytes / size(), 1);
-  for_each_piece(bytes, most, [&](std::int64_t begin, std::int64_t piece) {
-    const Payload result = exchange(mine, in + begin, piece, piece * size());
-    for (int r = 0; r < size(); ++r) {
-      std::memcpy(out + r * bytes + begin, result->data() + r * piece, static_cast<std::size_t>(piece));
-    }
-  });
+DirectFlow TcpTransport::parts_of(DType dtype, std::int64_t count, const std::byte* in, std::byte* out) const {
+  const std::vector<bool> all(operations_.size(), true);
+  DirectFlow flow{.in = in, .out = out, .contributes = all, .receives = all};
+  const auto element = static_cast<std::int64_t>(size_of(dtype));
+  std::int64_t longest = 0;
+  for (int r = 0; r < size(); ++r) {
+    const Range part = part_of(count, r, size(), dtype);
+    flow.shares.push_back({part.begin * element, part.count() * element});
+    longest = std::max(longest, part.count() * element);
+  }
+  flow.piece_bytes = DirectFlow::piece_for(longest);
+  return flow;
+}
+
+void TcpTransport::all_reduce(const Operation& mine, std::span<const Operation> met, std::byte* data,
+                              std::int64_t count) {
+  const auto element = static_cast<std::int64_t>(size_of(mine.dtype));
+  if (is_for_hub(count * element)) {
+    const Payload result = exchange(mine, data, count * element, count * element);
+    std::memcpy(data, result->data(), result->size());
+    return;
+  }
+  const Reduction reduction = reduction_of(mine, met.empty() ? meet(mine) : met);
+  DirectFlow flow = parts_of(mine.dtype, count, data, data);
+  std::byte* const own = data + flow.shares[static_cast<std::size_t>(rank())].begin;
+  flow.combine = [&](std::span<const std::byte* const> sources, std::int64_t offset, std::int64_t bytes) {
+    reduce_piece(reduction, sources, own + offset, bytes);
+  };
+  exchange_directly(mine, flow);
 }
 
 void TcpTransport::reduce_scatter(const Operation& mine, const std::byte* in, std::byte* out, std::int64_t count) {
   const std::int64_t length = count * static_cast<std::int64_t>(size_of(mine.dtype));
-  for (int owner = 0; owner < size(); ++owner) {
-    Operation to_owner = mine;
-    to_owner.root = owner;
-    for_each_piece(length, kPieceBytes, [&](std::int64_t begin, std::int64_t bytes) {
-      const Payload result = exchange(to_owner, in + owner * length + begin, bytes, rank() == owner ? bytes : 0);
-      if (rank() == owner) std::memcpy(out + begin, result->data(), result->size());
-    });
+  if (is_for_hub(length * size())) {
+    for (int owner = 0; owner < size(); ++owner) {
+      Operation to_owner = mine;
+      to_owner.root = owner;
+      const Payload result = exchange(to_owner, in + owner * length, length, rank() == owner ? length : 0);
+      if (rank() == owner) std::memcpy(out, result->data(), result->size());
+    }
+    return;
   }
+  const Reduction reduction = reduction_of(mine, meet(mine));
+  DirectFlow flow = slices_of(size(), length);
+  flow.in = in;
+  flow.contributes.assign(operations_.size(), true);
+  flow.combine = [&](std::span<const std::byte* const> sources, std::int64_t offset, std::int64_t bytes) {
+    reduce_piece(reduction, sources, out + offset, bytes);
+  };
+  exchange_directly(mine, flow);
+}
+
+void TcpTransport::all_gather(const Operation& mine, const std::byte* in, std::byte* out, std::int64_t bytes) {
+  if (is_for_hub(bytes)) {
+    // The hub concatenates for these kinds; the ranks compare what the gathering is for.
+    const Payload result = exchange(mine, in, bytes, bytes * size());
+    std::memcpy(out, result->data(), result->size());
+    return;
+  }
+  meet(mine);
+  std::byte* const own = out + rank() * bytes;
+  if (in != own) std::memcpy(own, in, static_cast<std::size_t>(bytes));
+  DirectFlow flow = slices_of(size(), bytes);
+  flow.out = out;
+  flow.receives.assign(operations_.size(), true);
+  exchange_directly(mine, flow);
+}
+
+void TcpTransport::broadcast(const Operation& mine, std::byte* data, std::int64_t bytes) {
+  if (is_for_hub(bytes)) {
+    const Payload result = exchange(mine, data, rank() == mine.root ? bytes : 0, bytes);
+    std::memcpy(data, result->data(), result->size());
+    return;
+  }
+  meet(mine);
+  const auto root = static_cast<std::size_t>(mine.root);
+  // The root gives each rank its share, which that one passes on.
+  DirectFlow flow = parts_of(DType::kUInt8, bytes, data, data);
+  flow.contributes.assign(operations_.size(), false);
+  flow.contributes[root] = true;
+  flow.receives[root] = false;
+  std::byte* const own = data + flow.shares[static_cast<std::size_t>(rank())].begin;
+  flow.combine = [&](std::span<const std::byte* const> sources, std::int64_t offset, std::int64_t length) {
+    std::memcpy(own + offset, sources[root], static_cast<std::size_t>(length));
+  };
+  exchange_directly(mine, flow);
 }
 
 std::shared_ptr<Transport> TcpTransport::split(int color, int key, const std::string& name) {
@@ -146,7 +231,6 @@ void TcpTransport::inspect(const Operation& mine, std::int64_t number, std::chro
   const std::string what = fmt::format("{}, number {}", describe(mine, group().name), number);
   in_order([&] {
     membership_->link().inspect(id_, mine, number, what, waited);
-    return Payload();
   });
 }
 

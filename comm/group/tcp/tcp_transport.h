@@ -3,20 +3,24 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "comm/group/tcp/direct_exchange.h"
 #include "comm/group/tcp/tcp_membership.h"
 #include "comm/group/transport.h"
 
 namespace lockstep::comm {
 
-/// The collectives of a channel between ranks without MPI. Every rank sends its part to the hub and gets the result
-/// back, in pieces of up to kPieceBytes: rank 0's machine carries the traffic of all, which is enough for what the
-/// hosts of GPUs say to each other, and for ranks whose node reduces in shared memory first.
+/// The collectives of a channel between ranks without MPI. What is small goes through the hub: every rank sends its part
+/// and gets the result back, in one message each. What is large goes over direct connections (direct_mesh.h), once the
+/// ranks have met at the hub. Both give the same bits.
 class TcpTransport final : public Transport {
  public:
-  static constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
+  /// The hub carries up to so many bytes, of all ranks together: it takes one way there and back, where direct
+  /// connections take a meeting and two ways more.
+  static constexpr std::int64_t kHubBytes = std::int64_t{64} << 10;
 
   /// The first channel.
   explicit TcpTransport(std::shared_ptr<TcpMembership> membership);
@@ -33,9 +37,20 @@ class TcpTransport final : public Transport {
   void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) override;
 
  private:
+  /// Whether the hub carries `bytes` of each rank.
+  bool is_for_hub(std::int64_t bytes) const { return bytes * size() <= kHubBytes; }
+  /// Runs a collective over the direct connections, which the first one makes.
+  void exchange_directly(const Operation& mine, const DirectFlow& flow);
+  /// A flow of shares that are the parts of `count` elements.
+  DirectFlow parts_of(DType dtype, std::int64_t count, const std::byte* in, std::byte* out) const;
+  void connect();
   /// Runs `call`, which talks to the hub; what it throws is the end of this rank's order of calls.
   template <class Call>
-  Payload in_order(Call call);
+  auto in_order(Call call);
+  /// Runs `call`, which talks to other ranks directly; what it throws is told to all. They lose this rank by it, and are
+  /// to name the rank that is the reason.
+  template <class Call>
+  auto telling(Call call);
   /// Arrives with `bytes` of data; the result, which has to have `expected` bytes.
   Payload exchange(const Operation& operation, const void* data, std::int64_t bytes, std::int64_t expected);
   void require_size(const Payload& result, std::int64_t expected, const std::string& what) const;
@@ -43,6 +58,7 @@ class TcpTransport final : public Transport {
   std::shared_ptr<TcpMembership> membership_;
   std::int32_t id_;
   std::vector<Operation> operations_;
+  std::optional<DirectExchange> direct_;
 };
 
 }  // namespace lockstep::comm

@@ -33,8 +33,8 @@ TEST_F(Tcp, ManyPiecesInManyChannelsAtOnce) {
     Communicator& group = *communicator;
     const auto gradients = group.duplicate("gradients");
     const Stream worker = Stream::worker("gradients");
-    // Two pieces and one element more.
-    const Tensor large = Tensor::zeros({TcpTransport::kPieceBytes / 2 + 1}, DType::kFloat32);
+    // Many pieces and one element more.
+    const Tensor large = Tensor::zeros({(std::int64_t{2} << 20) + 1}, DType::kFloat32);
     const Tensor small = Tensor::zeros({16}, DType::kFloat32);
     for (int step = 0; step < 3; ++step) {
       for (float& value : large.mutable_as<float>()) value = static_cast<float>(group.rank());
