@@ -143,8 +143,8 @@ void DirectExchange::combine_complete() {
     const std::int64_t offset = ready_ * flow_->piece_bytes;
     for (int place = 0; slot(place) < sources.size(); ++place) {
       if (!flow_->contributes[slot(place)]) continue;
-      sources[slot(place)] = place == mesh_.place ? flow_->in + flow_->shares[slot(place)].begin + offset
-                                                : staging(place, ready_);
+      sources[slot(place)] =
+          place == mesh_.place ? flow_->in + flow_->shares[slot(place)].begin + offset : staging(place, ready_);
     }
     flow_->combine(sources, offset, bytes_of(mesh_.place, ready_));
     arrived_[slot(ready_ % kWindow)] = 0;

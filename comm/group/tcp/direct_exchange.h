@@ -20,12 +20,12 @@ struct DirectFlow {
     std::int64_t begin;
     std::int64_t bytes;
   };
-  std::vector<Share> shares;         ///< by place: rank r's begins at `begin` of both buffers
-  const std::byte* in = nullptr;     ///< contributions to all shares; may be `out`
-  std::byte* out = nullptr;          ///< results of all shares
-  std::vector<bool> contributes;     ///< whether a rank has a contribution to each share
-  std::vector<bool> receives;        ///< whether a rank gets the results of the others
-  std::int64_t piece_bytes = 0;      ///< at most; the same on every rank
+  std::vector<Share> shares;      ///< by place: rank r's begins at `begin` of both buffers
+  const std::byte* in = nullptr;  ///< contributions to all shares; may be `out`
+  std::byte* out = nullptr;       ///< results of all shares
+  std::vector<bool> contributes;  ///< whether a rank has a contribution to each share
+  std::vector<bool> receives;     ///< whether a rank gets the results of the others
+  std::int64_t piece_bytes = 0;   ///< at most; the same on every rank
   /// Makes `bytes` of the own share, from `offset` of it on, out of one source a rank: null for one that does not
   /// contribute. Not called where no other rank contributes: the result is there.
   std::function<void(std::span<const std::byte* const> sources, std::int64_t offset, std::int64_t bytes)> combine;
@@ -59,8 +59,8 @@ class DirectExchange {
       void advance() { next += kLanes; }
     };
     Row contributions_out{}, results_out{}, contributions_in{}, results_in{};
-    bool full = false;           ///< the next contribution has to wait for the window
-    std::uint64_t heard = 0;     ///< bytes, when last looked at
+    bool full = false;        ///< the next contribution has to wait for the window
+    std::uint64_t heard = 0;  ///< bytes, when last looked at
     std::uint64_t said = 0;
     Clock::time_point hearing{};  ///< when they last changed
     Clock::time_point saying{};
@@ -100,10 +100,10 @@ class DirectExchange {
   // Of the exchange that runs:
   const DirectFlow* flow_ = nullptr;
   std::string what_;
-  std::int64_t ready_ = 0;             ///< pieces of the own share
-  int contributors_ = 0;               ///< other ranks
-  std::vector<int> arrived_;           ///< contributions to each piece of the window
-  bool listens_ = true;                ///< to the link
+  std::int64_t ready_ = 0;    ///< pieces of the own share
+  int contributors_ = 0;      ///< other ranks
+  std::vector<int> arrived_;  ///< contributions to each piece of the window
+  bool listens_ = true;       ///< to the link
 };
 
 }  // namespace lockstep::comm

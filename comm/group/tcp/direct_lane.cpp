@@ -43,10 +43,11 @@ void DirectLane::send() {
   while (!idle()) {
     const bool in_header = sent_ < sizeof outgoing_;
     const std::size_t left = (in_header ? sizeof outgoing_ : outgoing_bytes()) - sent_;
-    const void* const next = in_header ? reinterpret_cast<const std::byte*>(&outgoing_) + sent_
-                                       : payload_ + (sent_ - sizeof outgoing_);
+    const void* const next =
+        in_header ? reinterpret_cast<const std::byte*>(&outgoing_) + sent_ : payload_ + (sent_ - sizeof outgoing_);
     const bool has_more = in_header && outgoing_.bytes > 0;
-    if (!count(has_more ? socket_.send_first(next, left) : socket_.send(next, left), sent_, said_, awaits_room_)) return;
+    if (!count(has_more ? socket_.send_first(next, left) : socket_.send(next, left), sent_, said_, awaits_room_))
+      return;
   }
   posted_ = false;
   sent_ = 0;

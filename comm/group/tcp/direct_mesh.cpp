@@ -78,7 +78,8 @@ class Connecting {
 
   std::optional<int> first_missing() {
     for (int place = 0; place < static_cast<int>(mesh_.sockets.size()); ++place) {
-      if (place != mesh_.place && !std::ranges::all_of(lanes_of(place), [](const Socket& lane) { return bool(lane); })) return place;
+      if (place != mesh_.place && !std::ranges::all_of(lanes_of(place), [](const Socket& lane) { return bool(lane); }))
+        return place;
     }
     return std::nullopt;
   }
@@ -102,7 +103,9 @@ class Connecting {
         const bool is_other = welcome.answer == Welcome::Answer::kWelcome && welcome.hub.rank == other.rank &&
                               welcome.hub.process == other.process;
         if (is_other && found->socket.send(&kTaken, 1) == 1) return std::move(found->socket);
-        answer = is_other ? "" : welcome.answer == Welcome::Answer::kWelcome ? "another rank answers" : welcome.reason.str();
+        answer = is_other                                      ? ""
+                 : welcome.answer == Welcome::Answer::kWelcome ? "another rank answers"
+                                                               : welcome.reason.str();
       }
       if (Clock::now() >= end_) {
         const std::string& reason = answer.empty() ? search.reason() : answer;
@@ -121,8 +124,9 @@ class Connecting {
   }
 
   [[noreturn]] void fail(const std::string& reason) {
-    throw PeerError(fmt::format("{}: {} within {:.1f} s", what_, reason, std::chrono::duration<double>(timeout_).count()),
-                    kDirectAdvice);
+    throw PeerError(
+        fmt::format("{}: {} within {:.1f} s", what_, reason, std::chrono::duration<double>(timeout_).count()),
+        kDirectAdvice);
   }
 
   TcpLink& link_;

@@ -27,7 +27,8 @@ enum class FrameKind : std::uint32_t {
   kResult,   ///< of the channel's operation
   kError,    ///< instead; the payload is an encoded PeerError
   kVerdict,  ///< the same for the device's operation `number`
-  kNews,     ///< rank `operation.root` was lost first; `number` is its PeerState. The payload is its name or, with `overdue`,
+  kNews,     ///< rank `operation.root` was lost first; `number` is its PeerState. The payload is its name or, with
+             ///< `overdue`,
              ///< the encoded PeerError that it failed with
   kAborted,  ///< the others have been told
   // Both:

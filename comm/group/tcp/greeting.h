@@ -10,10 +10,10 @@
 
 namespace lockstep::comm {
 
-// How a rank and the hub, or two ranks, make each other's acquaintance: the hub says a number that nobody can foresee, the rank who it
-// is, and the hub whether it may join. Each proves that it has the run's key, which never leaves it, by a keyed digest
-// over what both have said; so nobody can use again, or change, what he has heard. All of it is plain bytes in the
-// machine's order; a rank of another kind of machine does not get past it.
+// How a rank and the hub, or two ranks, make each other's acquaintance: the hub says a number that nobody can foresee,
+// the rank who it is, and the hub whether it may join. Each proves that it has the run's key, which never leaves it, by
+// a keyed digest over what both have said; so nobody can use again, or change, what he has heard. All of it is plain
+// bytes in the machine's order; a rank of another kind of machine does not get past it.
 
 /// The first bytes of each message. Whoever does not know them is not ours.
 inline constexpr std::uint64_t kGreetingMagic = 0x5445455247534c00;  // "\0LSGREET"

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <utility>
 
-
 namespace lockstep::comm {
 
 namespace {

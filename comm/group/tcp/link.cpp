@@ -27,7 +27,11 @@ constexpr auto kRankLastWords = std::chrono::seconds(1);
 }  // namespace
 
 TcpLink::TcpLink(Socket socket, int rank, std::string hub, milliseconds timeout)
-    : socket_(std::move(socket)), rank_(rank), hub_(std::move(hub)), timeout_(timeout), lost_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : socket_(std::move(socket)),
+      rank_(rank),
+      hub_(std::move(hub)),
+      timeout_(timeout),
+      lost_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!lost_) {
     throw EnvironmentError("cannot watch over the other ranks: " + std::generic_category().message(errno),
                            "Raise the limit on open files: ulimit -n.");

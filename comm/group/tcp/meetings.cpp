@@ -98,7 +98,10 @@ void TcpMeetings::lose(int rank, PeerState state, Payload why) {
   // A rank that is somewhere else learns it too, as the hub may be gone when it comes to ask.
   if (state == PeerState::kLeft || std::exchange(told_, true)) return;
   for (int other = 0; index_of(other) < states_.size(); ++other) {
-    const FrameHeader news{.kind = FrameKind::kNews, .number = static_cast<std::int64_t>(state), .operation = {.root = rank}, .overdue = why ? 1u : 0u};
+    const FrameHeader news{.kind = FrameKind::kNews,
+                           .number = static_cast<std::int64_t>(state),
+                           .operation = {.root = rank},
+                           .overdue = why ? 1u : 0u};
     if (other != rank) send_(other, news, why ? why : payload_of(names_[index_of(rank)]));
   }
 }

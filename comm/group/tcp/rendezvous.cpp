@@ -122,8 +122,7 @@ Socket TcpRendezvous::listen_to_ranks(int rank) const {
   int error = 0;
   if (Socket listener = listen_at_first(direct_ports, address.empty(), error)) return listener;
   throw EnvironmentError(fmt::format("rank {} cannot take connections of other ranks at port {} to {}: {}", rank,
-                                     direct_ports.front(), direct_ports.back(),
-                                     std::generic_category().message(error)),
+                                     direct_ports.front(), direct_ports.back(), std::generic_category().message(error)),
                          "Choose another LOCKSTEP_MASTER_PORT, with free ports behind it on every machine.");
 }
 

@@ -20,17 +20,17 @@ namespace lockstep::comm {
 /// (TORCHELASTIC_USE_AGENT_STORE=True); so rank 0 listens at the first free port of the kPorts that begin with it, or
 /// behind it, and the others try them all: the greeting tells whether it is rank 0 of the same run that they have
 /// found. Where the environment gives the run no name, it is one of the same job and number of ranks.
-/// LOCKSTEP_MASTER_PORT names one port instead, for where a firewall has to know it; ranks then listen for each other at
-/// the first free one of the kPorts behind it. Ranks that are all on one machine
-/// use its loopback interface, whatever MASTER_ADDR is called.
+/// LOCKSTEP_MASTER_PORT names one port instead, for where a firewall has to know it; ranks then listen for each other
+/// at the first free one of the kPorts behind it. Ranks that are all on one machine use its loopback interface,
+/// whatever MASTER_ADDR is called.
 struct TcpRendezvous {
   static constexpr int kPorts = 16;
 
   std::string address;  ///< empty for this machine
   std::vector<std::uint16_t> ports;
-  RunKey key{};        ///< of this run and no other; LOCKSTEP_SECRET is part of it
+  RunKey key{};                                ///< of this run and no other; LOCKSTEP_SECRET is part of it
   std::vector<std::uint16_t> direct_ports{0};  ///< at which ranks listen for each other; 0: any
-  bool named = false;  ///< the environment tells this run from all others, whatever they do
+  bool named = false;                          ///< the environment tells this run from all others, whatever they do
 
   /// From the environment variables. Throws UsageError that names one that is missing or wrong.
   static TcpRendezvous from_environment(const LaunchEnvironment& environment);

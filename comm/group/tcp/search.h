@@ -14,8 +14,8 @@
 
 namespace lockstep::comm {
 
-/// Connects to every place at which rank 0, or another one, may listen, all at once: whoever takes connections there and says nothing
-/// costs the others no time, and learns nothing but that somebody has called.
+/// Connects to every place at which rank 0, or another one, may listen, all at once: whoever takes connections there
+/// and says nothing costs the others no time, and learns nothing but that somebody has called.
 class HubSearch {
  public:
   using Clock = Socket::Clock;

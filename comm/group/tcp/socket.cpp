@@ -188,8 +188,9 @@ void allow_connections(int connections, const std::string& what) {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
   limit.rlim_cur = std::min(needed, limit.rlim_max);
   if (limit.rlim_cur == needed && setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
-  throw EnvironmentError(fmt::format("{} need {} open files, and this process may have {}", what, needed, limit.rlim_cur),
-                         "Raise the limit (ulimit -n), or start the ranks with mpirun.");
+  throw EnvironmentError(
+      fmt::format("{} need {} open files, and this process may have {}", what, needed, limit.rlim_cur),
+      "Raise the limit (ulimit -n), or start the ranks with mpirun.");
 }
 
 std::string loopback_address() {

@@ -108,9 +108,8 @@ void TcpTransport::connect() {
   std::vector<DirectCard> cards(operations_.size());
   const Payload told = exchange(operation, &own, sizeof own, static_cast<std::int64_t>(cards.size() * sizeof own));
   std::memcpy(cards.data(), told->data(), told->size());
-  DirectMesh mesh = in_order([&] {
-    return telling([&] { return connect_ranks(*membership_, std::move(listener), group(), cards, what); });
-  });
+  DirectMesh mesh = in_order(
+      [&] { return telling([&] { return connect_ranks(*membership_, std::move(listener), group(), cards, what); }); });
   direct_.emplace(std::move(mesh), membership_->link(), timeout());
 }
 
@@ -229,9 +228,7 @@ std::shared_ptr<Transport> TcpTransport::split(int color, int key, const std::st
 
 void TcpTransport::inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) {
   const std::string what = fmt::format("{}, number {}", describe(mine, group().name), number);
-  in_order([&] {
-    membership_->link().inspect(id_, mine, number, what, waited);
-  });
+  in_order([&] { membership_->link().inspect(id_, mine, number, what, waited); });
 }
 
 Joined join_tcp(const LaunchEnvironment& environment, const CommunicatorOptions& options) {

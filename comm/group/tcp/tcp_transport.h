@@ -13,9 +13,9 @@
 
 namespace lockstep::comm {
 
-/// The collectives of a channel between ranks without MPI. What is small goes through the hub: every rank sends its part
-/// and gets the result back, in one message each. What is large goes over direct connections (direct_mesh.h), once the
-/// ranks have met at the hub. Both give the same bits.
+/// The collectives of a channel between ranks without MPI. What is small goes through the hub: every rank sends its
+/// part and gets the result back, in one message each. What is large goes over direct connections (direct_mesh.h), once
+/// the ranks have met at the hub. Both give the same bits.
 class TcpTransport final : public Transport {
  public:
   /// The hub carries up to so many bytes, of all ranks together: it takes one way there and back, where direct
@@ -47,8 +47,8 @@ class TcpTransport final : public Transport {
   /// Runs `call`, which talks to the hub; what it throws is the end of this rank's order of calls.
   template <class Call>
   auto in_order(Call call);
-  /// Runs `call`, which talks to other ranks directly; what it throws is told to all. They lose this rank by it, and are
-  /// to name the rank that is the reason.
+  /// Runs `call`, which talks to other ranks directly; what it throws is told to all. They lose this rank by it, and
+  /// are to name the rank that is the reason.
   template <class Call>
   auto telling(Call call);
   /// Arrives with `bytes` of data; the result, which has to have `expected` bytes.

@@ -128,8 +128,8 @@ TEST(DirectExchange, SumsHaveTheBitsOfOneReductionWhateverThePiecesAndTheTiming)
         for (std::size_t i = 0; i < count; ++i) input[i] = value_of(r, i);
       }
       for (const std::vector<float>& input : inputs) sources.push_back(input.data());
-      const Reduction reduction = reduction_of(Operation{.dtype = DType::kFloat32},
-                                               std::vector<float>(static_cast<std::size_t>(ranks), 1.0f));
+      const Reduction reduction =
+          reduction_of(Operation{.dtype = DType::kFloat32}, std::vector<float>(static_cast<std::size_t>(ranks), 1.0f));
       void* const to = expected.data();
       reduce(reduction, sources, {&to, 1}, static_cast<std::int64_t>(count));
       // The second exchange sums as many of the first one's.
