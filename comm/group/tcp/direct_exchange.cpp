@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::int64_t kLeastPiece = 16 * 1024;
-constexpr std::int64_t kMostPiece = 128 * 1024;
+constexpr std::int64_t kMostPiece = 64 * 1024;
 /// The pieces that a share is divided into: behind the last one nothing else goes on.
 constexpr std::int64_t kPiecesOfShare = 16;
 /// How long a rank waits for the hub to say who was lost first.

@@ -38,7 +38,7 @@ struct DirectFlow {
 /// makes the same ones. Holds up to kWindow pieces of each other rank.
 class DirectExchange {
  public:
-  static constexpr std::int64_t kWindow = 2 * kLanes;
+  static constexpr std::int64_t kWindow = 8 * kLanes;
 
   /// `link` knows who is lost. A rank that owes something and is silent for `timeout` is late.
   DirectExchange(DirectMesh mesh, TcpLink& link, std::chrono::milliseconds timeout);

@@ -29,9 +29,9 @@ bool is_loopback(const std::string& address) { return address.starts_with("127."
 class Connecting {
  public:
   Connecting(TcpMembership& membership, Socket listener, const Group& group, const std::vector<DirectCard>& cards,
-             const std::string& what)
+             const RunKey& key, const std::string& what)
       : link_(membership.link()),
-        key_(membership.rendezvous().key),
+        key_(key),
         cards_(cards),
         what_(what),
         timeout_(membership.timeout()),
@@ -151,9 +151,9 @@ DirectCard direct_card(TcpMembership& membership, const Socket& listener, std::i
 }
 
 DirectMesh connect_ranks(TcpMembership& membership, Socket listener, const Group& group,
-                         const std::vector<DirectCard>& cards, const std::string& what) {
+                         const std::vector<DirectCard>& cards, const RunKey& key, const std::string& what) {
   allow_connections(kLanes * static_cast<int>(cards.size()), "the direct connections of a channel");
-  return Connecting(membership, std::move(listener), group, cards, what).connect();
+  return Connecting(membership, std::move(listener), group, cards, key, what).connect();
 }
 
 }  // namespace lockstep::comm

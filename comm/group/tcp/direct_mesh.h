@@ -43,9 +43,10 @@ struct DirectCard {
 DirectCard direct_card(TcpMembership& membership, const Socket& listener, std::int32_t channel);
 
 /// Connects this rank to every other one: a collective of a channel's ranks, whose `cards` all have. `what` describes
-/// it for messages. Throws PeerError that names both ends where two ranks do not reach each other within the timeout,
-/// or the rank that was lost meanwhile; EnvironmentError where this process may not open so many connections.
+/// it for messages, `key` is the run's. Throws PeerError that names both ends where two ranks do not reach each other
+/// within the timeout, or the rank that was lost meanwhile; EnvironmentError where this process may not open so many
+/// connections.
 DirectMesh connect_ranks(TcpMembership& membership, Socket listener, const Group& group,
-                         const std::vector<DirectCard>& cards, const std::string& what);
+                         const std::vector<DirectCard>& cards, const RunKey& key, const std::string& what);
 
 }  // namespace lockstep::comm

@@ -108,8 +108,11 @@ void TcpTransport::connect() {
   std::vector<DirectCard> cards(operations_.size());
   const Payload told = exchange(operation, &own, sizeof own, static_cast<std::int64_t>(cards.size() * sizeof own));
   std::memcpy(cards.data(), told->data(), told->size());
-  DirectMesh mesh = in_order(
-      [&] { return telling([&] { return connect_ranks(*membership_, std::move(listener), group(), cards, what); }); });
+  DirectMesh mesh = in_order([&] {
+    return telling([&] {
+      return connect_ranks(*membership_, std::move(listener), group(), cards, membership_->rendezvous().key, what);
+    });
+  });
   direct_.emplace(std::move(mesh), membership_->link(), timeout());
 }
 
