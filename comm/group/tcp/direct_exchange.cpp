@@ -34,7 +34,6 @@ std::int64_t DirectFlow::piece_for(std::int64_t share_bytes) {
 DirectExchange::DirectExchange(DirectMesh mesh, TcpLink& link, milliseconds timeout)
     : mesh_(std::move(mesh)), link_(link), timeout_(timeout) {
   for (int place = 0; slot(place) < mesh_.ranks.size(); ++place) {
-    if (place == mesh_.place) continue;
     for (Socket& socket : mesh_.sockets[slot(place)]) lanes_.push_back({DirectLane(std::move(socket)), place});
   }
 }
@@ -66,7 +65,8 @@ void DirectExchange::begin() {
   std::vector<std::int64_t> first(mesh_.ranks.size());  // the lane's number of each rank
   for (Lane& lane : lanes_) {
     const std::int64_t index = first[slot(lane.place)]++;
-    const auto row = [&](bool goes, int share) { return Lane::Row{index, goes ? pieces_of(share) : 0}; };
+    const auto lanes = static_cast<std::int64_t>(mesh_.sockets[slot(lane.place)].size());
+    const auto row = [&](bool goes, int share) { return Lane::Row{index, goes ? pieces_of(share) : 0, lanes}; };
     lane.contributions_out = row(flow_->contributes[slot(mesh_.place)], lane.place);
     lane.contributions_in = row(flow_->contributes[slot(lane.place)], mesh_.place);
     lane.results_out = row(flow_->receives[slot(lane.place)], mesh_.place);
@@ -155,7 +155,9 @@ void DirectExchange::combine_complete() {
 }
 
 bool DirectExchange::post_next(Lane& lane) {
-  const bool has_result = !lane.results_out.done() && lane.results_out.next < ready_;
+  // Contributions go first: others wait for them, while results are the end of their way.
+  const bool has_result =
+      lane.contributions_out.done() && lane.results_out.next < std::min(ready_, lane.results_out.end);
   if (!has_result && lane.contributions_out.done()) return false;
   Lane::Row& row = has_result ? lane.results_out : lane.contributions_out;
   const int share = has_result ? mesh_.place : lane.place;

@@ -38,7 +38,7 @@ struct DirectFlow {
 /// makes the same ones. Holds up to kWindow pieces of each other rank.
 class DirectExchange {
  public:
-  static constexpr std::int64_t kWindow = 8 * kLanes;
+  static constexpr std::int64_t kWindow = 16;
 
   /// `link` knows who is lost. A rank that owes something and is silent for `timeout` is late.
   DirectExchange(DirectMesh mesh, TcpLink& link, std::chrono::milliseconds timeout);
@@ -48,15 +48,16 @@ class DirectExchange {
 
  private:
   using Clock = Socket::Clock;
-  /// A connection and what is still to go and to come on it: of each kind every kLanes-th piece, in order.
+  /// A connection and what is still to go and to come on it: of each kind the pieces that are its own, in order.
   struct Lane {
     DirectLane pieces;
     int place;  ///< of the other rank
     struct Row {
       std::int64_t next = 0;
       std::int64_t end = 0;
+      std::int64_t step = 1;  ///< the number of connections to that rank
       bool done() const { return next >= end; }
-      void advance() { next += kLanes; }
+      void advance() { next += step; }
     };
     Row contributions_out{}, results_out{}, contributions_in{}, results_in{};
     bool full = false;        ///< the next contribution has to wait for the window

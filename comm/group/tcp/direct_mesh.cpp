@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "comm/group/launcher_variables.h"
 #include "comm/group/tcp/direct_door.h"
 #include "comm/group/tcp/search.h"
 
@@ -18,6 +19,8 @@ using Clock = Socket::Clock;
 
 /// How often a rank that waits for a connection looks whether the other one is lost.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
+
+constexpr int kMostLanes = 16;
 
 constexpr const char* kDirectAdvice =
     "The hosts of ranks must reach each other, not only rank 0's: see their networks, routes and firewalls. Where few "
@@ -37,19 +40,22 @@ class Connecting {
         timeout_(membership.timeout()),
         end_(Clock::now() + timeout_),
         own_(cards[static_cast<std::size_t>(group.rank)].hello),
-        door_(std::move(listener), own_, hellos(), kLanes, key_) {
+        lanes_(static_cast<int>(std::ranges::min(cards, {}, &DirectCard::lanes).lanes)),
+        door_(std::move(listener), own_, hellos(), lanes_, key_) {
     mesh_.place = group.rank;
     mesh_.ranks = group.ranks;
     for (const DirectCard& card : cards) mesh_.names.push_back(rank_name(card.hello, own_));
     mesh_.sockets.resize(cards.size());
-    for (auto& lanes : mesh_.sockets) lanes.resize(kLanes);
+    for (std::size_t place = 0; place < cards.size(); ++place) {
+      if (static_cast<int>(place) != mesh_.place) mesh_.sockets[place].resize(static_cast<std::size_t>(lanes_));
+    }
   }
 
   /// Each rank of the job calls those before it and then takes the calls of those behind it, so that no two wait for
   /// each other. Rank 0, which does not know its own address, calls nobody.
   DirectMesh connect() {
     for (int place = 0; place < static_cast<int>(mesh_.ranks.size()); ++place) {
-      for (int lane = 0; lane < kLanes && is_before(place); ++lane) {
+      for (int lane = 0; lane < lanes_ && is_before(place); ++lane) {
         lanes_of(place)[static_cast<std::size_t>(lane)] = call(place, lane);
       }
     }
@@ -137,22 +143,33 @@ class Connecting {
   Clock::time_point end_;
   Hello own_;
   DirectMesh mesh_;
+  int lanes_;
   DirectDoor door_;
 };
 
 }  // namespace
 
+int direct_lanes() {
+  constexpr const char* kName = "LOCKSTEP_TCP_CONNECTIONS";
+  if (!is_set(kName)) return 1;
+  const int lanes = integer_in(kName);
+  if (lanes >= 1 && lanes <= kMostLanes) return lanes;
+  throw UsageError(fmt::format("environment variable {} is {}", kName, lanes),
+                   fmt::format("Two ranks have 1 to {} connections.", kMostLanes));
+}
+
 DirectCard direct_card(TcpMembership& membership, const Socket& listener, std::int32_t channel) {
   DirectCard card{.hello = membership.hello()};
   card.hello.channel = channel;
   card.hello.port = listener.port();
+  card.lanes = direct_lanes();
   card.address = ShortText::of(membership.link().own_address());
   return card;
 }
 
 DirectMesh connect_ranks(TcpMembership& membership, Socket listener, const Group& group,
                          const std::vector<DirectCard>& cards, const RunKey& key, const std::string& what) {
-  allow_connections(kLanes * static_cast<int>(cards.size()), "the direct connections of a channel");
+  allow_connections(direct_lanes() * static_cast<int>(cards.size()), "the direct connections of a channel");
   return Connecting(membership, std::move(listener), group, cards, key, what).connect();
 }
 

@@ -23,21 +23,23 @@ namespace lockstep::comm {
 // 2 (N-1) / N of the buffer, in both directions at once, and a sum has the bits of the hub's: they depend neither on
 // the size of pieces, nor on the number of connections, nor on who comes first.
 
-/// How many connections two ranks have. One does not fill every link.
-inline constexpr int kLanes = 2;
+/// How many connections two ranks have: LOCKSTEP_TCP_CONNECTIONS, where one does not fill the link; 1 where it is
+/// unset. Throws UsageError for what is no number from 1 to 16.
+int direct_lanes();
 
 /// The connections of one rank of a channel. Everything by place in the channel.
 struct DirectMesh {
   int place = 0;                             ///< this rank's
   std::vector<int> ranks;                    ///< of the job
   std::vector<std::string> names;            ///< "rank 1 (process 4711 on node1)"
-  std::vector<std::vector<Socket>> sockets;  ///< the lanes to each other rank
+  std::vector<std::vector<Socket>> sockets;  ///< the connections to each other rank; as many to each
 };
 
 /// What a rank tells the others, through the hub, before they connect. Plain bytes.
 struct DirectCard {
-  Hello hello;          ///< with the channel, and the port at which the rank listens
-  ShortText address{};  ///< by which it reaches the hub; empty on rank 0
+  Hello hello;             ///< with the channel, and the port at which the rank listens
+  ShortText address{};     ///< by which it reaches the hub; empty on rank 0
+  std::int64_t lanes = 1;  ///< direct_lanes(): the least of all ranks counts
 };
 
 DirectCard direct_card(TcpMembership& membership, const Socket& listener, std::int32_t channel);

@@ -104,7 +104,7 @@ void TcpTransport::connect() {
   const Operation operation{.kind = OperationKind::kConnect};
   const std::string what = describe(operation, group().name);
   Socket listener = in_order([&] { return membership_->rendezvous().listen_to_ranks(membership_->rank()); });
-  const DirectCard own = direct_card(*membership_, listener, id_);
+  const DirectCard own = in_order([&] { return direct_card(*membership_, listener, id_); });
   std::vector<DirectCard> cards(operations_.size());
   const Payload told = exchange(operation, &own, sizeof own, static_cast<std::int64_t>(cards.size() * sizeof own));
   std::memcpy(cards.data(), told->data(), told->size());

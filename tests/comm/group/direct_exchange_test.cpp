@@ -22,6 +22,8 @@
 namespace lockstep::comm {
 namespace {
 
+constexpr int kLanes = 2;
+
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 

@@ -5,8 +5,12 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <future>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -167,6 +171,37 @@ TEST_F(Tcp, ARankWithAnotherSecretGetsNoDirectConnection) {
 TEST_F(Tcp, RanksConnectDirectly) {
   const std::vector<std::string> all = outcomes([](auto&) {}, std::nullopt, [](int rank) { return join(rank, 3); });
   EXPECT_THAT(all, testing::Each("connected"));
+}
+
+TEST_F(Tcp, SeveralConnectionsOfTwoRanksChangeNoBit) {
+  std::vector<std::vector<float>> results;
+  for (const char* connections : {"1", "3"}) {
+    setenv("LOCKSTEP_TCP_CONNECTIONS", connections, 1);
+    std::mutex mutex;
+    as_ranks(3, [&](const std::shared_ptr<TcpMembership>& membership) {
+      TcpTransport world(membership);
+      std::vector<float> data(100003);
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        data[i] = std::sin(static_cast<float>(i)) * std::exp2(static_cast<float>(membership->rank() * 5));
+      }
+      const Operation operation{.kind = OperationKind::kAllReduce, .dtype = DType::kFloat32, .count = 100003};
+      world.all_reduce(operation, {}, reinterpret_cast<std::byte*>(data.data()), operation.count);
+      const std::lock_guard lock(mutex);
+      results.push_back(std::move(data));
+    });
+  }
+  unsetenv("LOCKSTEP_TCP_CONNECTIONS");
+  ASSERT_EQ(results.size(), 6u);
+  EXPECT_THAT(results, testing::Each(results.front()));
+}
+
+TEST_F(Tcp, ANumberOfConnectionsThatIsNoneIsNamed) {
+  for (const char* wrong : {"0", "17", "many"}) {
+    setenv("LOCKSTEP_TCP_CONNECTIONS", wrong, 1);
+    EXPECT_THROW(direct_lanes(), UsageError) << wrong;
+  }
+  unsetenv("LOCKSTEP_TCP_CONNECTIONS");
+  EXPECT_EQ(direct_lanes(), 1);
 }
 
 }  // namespace
