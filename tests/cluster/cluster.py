@@ -59,6 +59,34 @@ def namespaces(pid):
     return found
 
 
+class Held:
+    """Namespaces of processes, held open: the number of one that is gone would be given to the next, of somebody else."""
+
+    def __init__(self, pids):
+        own = namespaces("self")
+        self.descriptors = {}  # name -> descriptor
+        for pid in pids:
+            for kind in KINDS:
+                try:
+                    descriptor = os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
+                except OSError:
+                    continue
+                name = os.readlink(f"/proc/self/fd/{descriptor}")
+                if name in own or name in self.descriptors:
+                    os.close(descriptor)
+                else:
+                    self.descriptors[name] = descriptor
+
+    def processes(self):
+        """Numbers of those that are in any of them."""
+        pids = (int(entry.name) for entry in os.scandir("/proc") if entry.name.isdecimal())
+        return [pid for pid in pids if namespaces(pid) & self.descriptors.keys()]
+
+    def close(self):
+        while self.descriptors:
+            os.close(self.descriptors.popitem()[1])
+
+
 class Cluster:
     def __init__(self, name="cluster"):
         self.name = name
@@ -110,18 +138,24 @@ class Cluster:
     def down(self):
         """Ends all of the cluster, and returns when nothing of it is left."""
         pid = self.pid()
-        held = self.namespaces() if pid else set()
-        if pid:
-            signal_marked(pid, MARK, str(self.state), signal.SIGKILL)
-        if self.process:
-            self.process.wait()
-            self.process = None
+        held = self.hold()
+        try:
+            if pid:
+                signal_marked(pid, MARK, str(self.state), signal.SIGKILL)
+            if self.process:
+                self.process.wait()
+                self.process = None
+            self.wait_for_end(held)
+        finally:
+            held.close()
+        shutil.rmtree(self.state, ignore_errors=True)
+
+    def wait_for_end(self, held):
         end = time.monotonic() + DOWN_S
         while left := self.leftovers(held):
             if time.monotonic() > end:
                 raise ClusterError("left over: " + "; ".join(left))
             time.sleep(0.02)
-        shutil.rmtree(self.state, ignore_errors=True)
 
     def pid(self):
         """The process that all others hang on; None where the cluster is down."""
@@ -131,23 +165,18 @@ class Cluster:
             return None
         return pid if variables(pid).get(MARK) == str(self.state) else None
 
-    def namespaces(self):
-        """Those of all hosts and of the switch."""
-        found, pids = set(), [self.pid()]
-        while pids:
-            pid = pids.pop()
-            found |= namespaces(pid)
+    def hold(self):
+        """The namespaces of all hosts and of the switch."""
+        pids = [pid] if (pid := self.pid()) else []
+        for pid in pids:
             pids += children(pid)
-        return found - namespaces("self")
+        return Held(pids)
 
     def leftovers(self, held):
-        """Processes in these namespaces, and mounts."""
-        left = []
-        for entry in os.scandir("/proc"):
-            if entry.name.isdecimal() and namespaces(entry.name) & held:
-                left.append(f"process {entry.name}")
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-        return left + [f"mount {line.split()[4]}" for line in mounts if line.split()[4].startswith(f"{self.state}/")]
+        """Processes and mounts that are there."""
+        mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
+        return ([f"process {pid}" for pid in held.processes()]
+                + [f"mount {mount}" for mount in mounts if mount.startswith(f"{self.state}/")])
 
     # -- what its first process answers
 

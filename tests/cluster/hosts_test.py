@@ -191,7 +191,8 @@ class Down(unittest.TestCase):
         self.cluster.up(1)
         self.sleeper = self.cluster.start("a", "sleep", "1000")
         self.addCleanup(self.sleeper.wait)
-        self.held = self.cluster.namespaces()
+        self.held = self.cluster.hold()
+        self.addCleanup(self.held.close)
 
     def assert_nothing_left(self):
         self.assertEqual(processes_of(self.cluster.state), [])
@@ -200,7 +201,7 @@ class Down(unittest.TestCase):
         self.assertNotIn(str(self.cluster.state), Path("/proc/self/mountinfo").read_text())
 
     def test_down_leaves_nothing(self):
-        self.assertGreaterEqual(len(self.held), 10)
+        self.assertGreaterEqual(len(self.held.descriptors), 10)
         self.assertTrue(self.cluster.leftovers(self.held))
         self.cluster.down()
         self.assert_nothing_left()
@@ -208,10 +209,8 @@ class Down(unittest.TestCase):
 
     def test_all_ends_with_the_first_process(self):
         signal_marked(self.cluster.pid(), MARK, str(self.cluster.state), signal.SIGKILL)
-        end = time.monotonic() + 30
-        while self.cluster.leftovers(self.held) and time.monotonic() < end:
-            time.sleep(0.02)
         self.cluster.process.wait()
+        self.cluster.wait_for_end(self.held)
         self.assert_nothing_left()
 
 

@@ -63,6 +63,7 @@ class Machines:
         word, taps, _, _ = socket.recv_fds(channel, 16, 1)
         channel.close()
         if not word:
+            self.processes.pop(host).wait()
             self.skipped.append(f"host {host} did not start; {self.state / 'log'} says why")
             return
         number = self.told["hosts"].index(host) + 1
@@ -115,7 +116,7 @@ class Machines:
             try:
                 request = json.loads(connection.makefile().readline())
                 connection.sendall(json.dumps(self.answer(request)).encode())
-            except (OSError, ValueError) as problem:
+            except (OSError, ValueError, KeyError) as problem:
                 print(f"a request failed: {problem}", file=sys.stderr, flush=True)
 
     def run(self, listener, wakening):
@@ -155,8 +156,9 @@ def main():
     for host in told["hosts"]:
         machines.start(host)
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(machines.state / "control"))
+        listener.bind(str(machines.state / "control.new"))
         listener.listen()
+        (machines.state / "control.new").rename(machines.state / "control")  # whoever finds it is answered
         machines.run(listener, wakening)
 
 

@@ -26,13 +26,15 @@ from frames import Frames
 from hangs import Hangs
 from kills import Kills
 from losses import Losses
+from machines import Machines
 from mutations import Mutations
 from strangers import Strangers
 from training import LOST, MISSED, SURVIVED, WRONG, Workshop, adopt_orphans, end_all_runs
 from unread import Unread
 
 ITEMS = (Kills(), Errors(), Hangs(), Dropped("power cuts", 1, quick=150), Dropped("power cuts 2", 2, quick=12),
-         Moved("moves", 1, quick=40), Flips(), Best(), Mutations(), Losses(), Unread(), Strangers(), Crowds(), Frames(), Drivers())
+         Moved("moves", 1, quick=40), Flips(), Best(), Mutations(), Losses(), Unread(), Strangers(), Crowds(), Frames(), Drivers(),
+         Machines())
 COLUMNS = (SURVIVED, WRONG, LOST)
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -100,6 +102,10 @@ class Campaign:
         items = [item for item in ITEMS if self.options.only in (None, item.name)]
         begin = time.monotonic()
         for number, item in enumerate(items, start=1):
+            # An item may need what this machine does not give.
+            if hasattr(item, "unavailable") and (reason := item.unavailable(self.shop)):
+                print(f"{item.name}: skipped: {reason}", flush=True)
+                continue
             share = self.options.seconds and begin + self.options.seconds * number / len(items)
             self.run(item, share)
 

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A layout of ranks over hosts trains to the same bits however the ranks are started; a rank that a cut link takes away is
+named within the timeout. LOCKSTEP_BINARY is the command."""
+import os
+import sys
+import unittest
+
+from cluster import Cluster, missing
+from trainings import WAYS, Training, unreachable
+
+SHORT = ("train.steps=12", "schedule=unset", "train.eval_every=0")
+ENDLESS = ("train.steps=100000000", "schedule=unset", "train.eval_every=0", "checkpoint.every_steps=0", "comm.timeout_s=5")
+PATIENCE_S = 60
+
+
+class OnHosts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(f"training-test-{os.getpid()}")
+        cls.addClassCleanup(cls.cluster.down)
+        cls.cluster.up(3)
+
+    def digests(self, hosts, ranks_a_host=1):
+        found = {}
+        for way in WAYS:
+            training = Training(self.cluster, way, hosts, ranks_a_host, SHORT)
+            ended = training.finish(PATIENCE_S)
+            self.assertEqual(set(ended.codes), {0}, f"{way}: {ended}")
+            found[way] = training.digest()
+        return found
+
+    def test_every_way_of_starting_trains_two_hosts_to_the_same_bits(self):
+        self.assertEqual(len(set(self.digests("ab").values())), 1)
+
+    def test_every_way_of_starting_trains_three_hosts_to_the_same_bits(self):
+        self.assertEqual(len(set(self.digests("abc").values())), 1)
+
+    def test_every_way_of_starting_trains_two_ranks_on_each_of_two_hosts_to_the_same_bits(self):
+        self.assertEqual(len(set(self.digests("ab", 2).values())), 1)
+
+    def test_tcp_names_the_rank_and_the_host_that_a_cut_link_takes_away(self):
+        training = Training(self.cluster, "variables", "abc", settings=ENDLESS)
+        self.assertTrue(training.wait_for_step(2, PATIENCE_S), "it did not come to step 2")
+        self.addCleanup(self.cluster.link, "b", cut=False)
+        self.cluster.link("b", cut=True)
+        ended = training.finish(PATIENCE_S)
+        self.assertEqual(ended.codes, [7, 7, 7], ended)
+        self.assertRegex(ended.texts[0], r"rank 1 \(process \d+ on b\) did not arrive within 5.0 s", ended)
+
+
+if __name__ == "__main__":
+    if reason := missing() or unreachable():
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main()
