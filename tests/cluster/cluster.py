@@ -49,6 +49,14 @@ def children(pid):
         return []
 
 
+def has_ended(pid):
+    """Also where its parent has not taken note yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def namespaces(pid):
     found = set()
     for kind in KINDS:
@@ -80,7 +88,7 @@ class Held:
     def processes(self):
         """Numbers of those that are in any of them."""
         pids = (int(entry.name) for entry in os.scandir("/proc") if entry.name.isdecimal())
-        return [pid for pid in pids if namespaces(pid) & self.descriptors.keys()]
+        return [pid for pid in pids if namespaces(pid) & self.descriptors.keys() and not has_ended(pid)]
 
     def close(self):
         while self.descriptors:
