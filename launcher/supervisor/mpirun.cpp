@@ -2,6 +2,7 @@
 #include "launcher/supervisor/mpirun.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <sstream>
 #include <system_error>
@@ -123,6 +125,14 @@ struct Pipe {
   Descriptor writing;
 };
 
+/// None where the system does not tell.
+std::vector<ProcessWatch> children_of(pid_t parent) {
+  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
+  std::vector<ProcessWatch> children;
+  for (pid_t child = 0; list >> child;) children.emplace_back(child);
+  return children;
+}
+
 Descriptor without_blocking(Descriptor end) {
   fcntl(end.get(), F_SETFL, O_NONBLOCK);
   return end;
@@ -219,6 +229,13 @@ MpirunProcess::~MpirunProcess() {
 
 void MpirunProcess::signal(int number) const {
   if (!status_) signal_child(pid_, number);
+}
+
+void MpirunProcess::kill_with_children() const {
+  if (status_) return;
+  const std::vector<ProcessWatch> children = children_of(pid_);
+  signal(SIGKILL);
+  for (const ProcessWatch& child : children) child.signal(SIGKILL);
 }
 
 bool MpirunProcess::stopped() const {

@@ -46,6 +46,8 @@ class MpirunProcess {
   int output() const { return output_.get(); }
   int messages() const { return messages_.get(); }
   void signal(int number) const;
+  /// Kills it and what it has started: an ssh to a host that no longer answers would wait for minutes.
+  void kill_with_children() const;
   /// Whether it is stopped, as by SIGSTOP.
   bool stopped() const;
   /// Whether it has ended. From then on exit_code() may be called.

@@ -221,7 +221,13 @@ std::optional<Error> Supervisor::silence(milliseconds elapsed) {
 }
 
 bool Supervisor::end_hangs(milliseconds elapsed) {
-  if (!supervised_.one_machine) return false;
+  if (!supervised_.one_machine) {
+    // A rank here that failed has mpirun end the others, which may wait for ever for a host that no longer answers. To be
+    // asked once more would crash Open MPI 4.1.
+    lengthen(leaving_, code_so_far() > 0, elapsed);
+    mpirun_hung_ = leaving_ >= supervised_.timeout + kRanksFirst;
+    return mpirun_hung_;
+  }
   // mpirun may wait for ever for somebody who has connected to it and says nothing.
   lengthen(without_ranks_, ranks_.all_ended(), elapsed);
   mpirun_hung_ = without_ranks_ > kMpirunEnd;
@@ -251,7 +257,7 @@ void Supervisor::escalate() {
     return;
   }
   if (stage_++ > 0) {
-    mpirun_.signal(SIGKILL);
+    mpirun_.kill_with_children();
     next_stage_.reset();
     return;
   }
@@ -259,7 +265,7 @@ void Supervisor::escalate() {
   stop_forced_ = stop_requested_ && suspects_.empty() && !job_over_;
   ranks_.kill_all();
   if (mpirun_hung_) {
-    mpirun_.signal(SIGKILL);
+    mpirun_.kill_with_children();
     next_stage_.reset();
     return;
   }

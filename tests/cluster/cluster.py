@@ -20,7 +20,7 @@ MARK = "LOCKSTEP_CLUSTER"
 NAMES = string.ascii_lowercase
 NAMESPACES = ("unshare", "--net", "--pid", "--uts", "--ipc", "--mount", "--fork", "--kill-child", "--mount-proc")
 KINDS = ("net", "pid", "uts", "ipc", "mnt")
-COMMANDS = ("unshare", "nsenter", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd")
+COMMANDS = ("unshare", "nsenter", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd", "pgrep")
 UP_S, DOWN_S, ANSWER_S = 60, 20, 20
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

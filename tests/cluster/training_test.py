@@ -4,6 +4,7 @@
 named within the timeout. LOCKSTEP_BINARY is the command."""
 import os
 import sys
+import time
 import unittest
 
 from cluster import Cluster, missing
@@ -47,6 +48,29 @@ class OnHosts(unittest.TestCase):
         ended = training.finish(PATIENCE_S)
         self.assertEqual(ended.codes, [7, 7, 7], ended)
         self.assertRegex(ended.texts[0], r"rank 1 \(process \d+ on b\) did not arrive within 5.0 s", ended)
+
+    def test_a_launcher_of_hosts_ends_where_one_of_them_has_lost_its_power(self):
+        training = Training(self.cluster, "hosts", "abc", settings=ENDLESS)
+        self.assertTrue(training.wait_for_step(2, PATIENCE_S), "it did not come to step 2")
+        for host in "ac":
+            self.assertIn("lockstep", self.processes_on(host))
+        self.addCleanup(self.cluster.power, "b", True)
+        self.cluster.power("b", False)
+        ended = training.finish(PATIENCE_S)
+        self.assertEqual(ended.codes, [7], ended)
+        self.assertRegex(ended.texts[0], "rank 1 did not arrive within 5.0 s", ended)
+        for host in "ac":
+            self.assertEqual(self.left_on(host), "", ended)
+
+    def processes_on(self, host):
+        return self.cluster.run(host, "pgrep", "-l", "-x", "lockstep|mpirun|orted|ssh").stdout
+
+    def left_on(self, host):
+        """What of a training goes on there, after a moment."""
+        end = time.monotonic() + 10
+        while (found := self.processes_on(host)) and time.monotonic() < end:
+            time.sleep(0.1)
+        return found
 
 
 if __name__ == "__main__":
