@@ -69,7 +69,8 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
                      .saves_on_request = command.saves_on_request,
                      .output = command.output,
                      .timeout = command.timeout,
-                     .joined = [&scratch] { scratch.remove(); }})
+                     .joined = [&scratch] { scratch.remove(); },
+                     .hosts = other_hosts(options.hosts)})
       .run();
 }
 

@@ -140,13 +140,18 @@ Descriptor without_blocking(Descriptor end) {
 
 }  // namespace
 
-fs::path find_mpirun() {
+std::optional<fs::path> find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path candidate = fs::path(folder) / "mpirun";
+    const fs::path candidate = fs::path(folder) / name;
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
   }
+  return std::nullopt;
+}
+
+fs::path find_mpirun() {
+  if (const auto found = find_program("mpirun")) return *found;
   throw EnvironmentError("there is no mpirun in PATH, which starts the ranks", kInstall);
 }
 

@@ -16,6 +16,9 @@ namespace lockstep::launcher {
 /// "a:4,b:4" as the number of ranks in all; a host without a number takes one. Throws UsageError.
 int ranks_on(const std::string& hosts);
 
+/// The first program of this name in PATH.
+std::optional<std::filesystem::path> find_program(const std::string& name);
+
 /// The first mpirun in PATH. Throws EnvironmentError when there is none.
 std::filesystem::path find_mpirun();
 

@@ -83,6 +83,12 @@ Supervisor::Supervisor(const MpirunCommand& command, const train::StatusBoard& b
       ranks_(board),
       rank_silence_(supervised.timeout + kRanksFirst) {
   board_.set_columns(train::terminal_columns(train::StdoutRelay::descriptor()));
+  if (supervised_.hosts.empty()) return;
+  if (const auto ssh = find_program("ssh")) {
+    hosts_.emplace(*ssh, supervised_.hosts, supervised_.timeout + kRanksFirst);
+  } else {
+    spdlog::warn("there is no ssh in PATH: the loss of another host is left to the ranks to notice");
+  }
 }
 
 Outcome Supervisor::run() {
@@ -109,8 +115,14 @@ Outcome Supervisor::run() {
   finish_messages();
   Outcome result = outcome();
   result.stop_requested = stop_requested_;
-  for (int rank = 0; rank < board_.ranks(); ++rank) result.step = std::max(result.step, board_.get(rank).step);
+  result.step = newest_step();
   return result;
+}
+
+std::uint64_t Supervisor::newest_step() const {
+  std::uint64_t step = 0;
+  for (int rank = 0; rank < board_.ranks(); ++rank) step = std::max(step, board_.get(rank).step);
+  return step;
 }
 
 void Supervisor::wait() {
@@ -216,14 +228,19 @@ std::optional<Error> Supervisor::silence(milliseconds elapsed) {
   if (mpirun_stopped_ >= supervised_.timeout) {
     return PeerError("mpirun, which holds the ranks, has been stopped (SIGSTOP)", advice());
   }
+  if (const auto host = hosts_ ? hosts_->look() : std::nullopt) {
+    const std::uint64_t step = newest_step();
+    return PeerError(
+        fmt::format("host {} no longer answers{}", *host, step > 0 ? fmt::format(", at step {}", step) : ""),
+        "Look whether it runs and ssh leads there. " + advice());
+  }
   if (!supervised_.one_machine) return std::nullopt;
   return rank_silence_.look(ranks_, elapsed);
 }
 
 bool Supervisor::end_hangs(milliseconds elapsed) {
   if (!supervised_.one_machine) {
-    // A rank here that failed has mpirun end the others, which may wait for ever for a host that no longer answers. To be
-    // asked once more would crash Open MPI 4.1.
+    // A rank here that failed has mpirun end the others, which may wait for ever for a host that no longer answers.
     lengthen(leaving_, code_so_far() > 0, elapsed);
     mpirun_hung_ = leaving_ >= supervised_.timeout + kRanksFirst;
     return mpirun_hung_;
@@ -264,7 +281,8 @@ void Supervisor::escalate() {
   job_over_ = code_of_ranks().has_value();
   stop_forced_ = stop_requested_ && suspects_.empty() && !job_over_;
   ranks_.kill_all();
-  if (mpirun_hung_) {
+  // An Open MPI 4.1 that is ending the ranks already would crash if asked once more.
+  if (mpirun_hung_ || (!supervised_.one_machine && code_so_far() > 0)) {
     mpirun_.kill_with_children();
     next_stage_.reset();
     return;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/supervisor/host_watch.h"
 #include "launcher/supervisor/message_queue.h"
 #include "launcher/supervisor/mpirun.h"
 #include "launcher/supervisor/mpirun_messages.h"
@@ -38,6 +39,7 @@ struct Supervised {
   std::chrono::milliseconds timeout{60'000};
   /// Called once, when all ranks have joined: they need no file any more to find each other.
   std::function<void()> joined = {};
+  std::vector<std::string> hosts = {};  ///< the other machines that ranks are on
 };
 
 /// Runs mpirun once. Prints what the ranks print, names a rank that is lost, silent or never starts and ends the
@@ -63,6 +65,8 @@ class Supervisor {
   void on_ranks_ended(const std::vector<int>& ranks);
   void look_for_silence();
   std::optional<Error> silence(std::chrono::milliseconds elapsed);
+  /// That any rank of this machine has come to.
+  std::uint64_t newest_step() const;
   /// Whether ranks that are done, or mpirun behind its last rank, take too long to end.
   bool end_hangs(std::chrono::milliseconds elapsed);
   /// The exit codes of the ranks, once all have ended; mpirun may never say.
@@ -108,6 +112,7 @@ class Supervisor {
   bool stop_requested_ = false;
   bool stop_forced_ = false;  ///< the ranks were ended before they had saved
   RankSilence rank_silence_;
+  std::optional<HostWatch> hosts_;
   std::chrono::milliseconds mpirun_stopped_{0};
   std::chrono::milliseconds without_ranks_{0};  ///< that mpirun has gone on
   std::chrono::milliseconds leaving_{0};        ///< that ranks have gone on after all had their exit code

@@ -7,7 +7,7 @@ import sys
 import time
 import unittest
 
-from cluster import Cluster, missing
+from cluster import PATH, Cluster, missing
 from trainings import WAYS, Training, unreachable
 
 SHORT = ("train.steps=12", "schedule=unset", "train.eval_every=0")
@@ -49,18 +49,39 @@ class OnHosts(unittest.TestCase):
         self.assertEqual(ended.codes, [7, 7, 7], ended)
         self.assertRegex(ended.texts[0], r"rank 1 \(process \d+ on b\) did not arrive within 5.0 s", ended)
 
-    def test_a_launcher_of_hosts_ends_where_one_of_them_has_lost_its_power(self):
-        training = Training(self.cluster, "hosts", "abc", settings=ENDLESS)
+    def lose_power(self, host, hosts, **how):
+        """The output of a launcher where that host loses its power: it ends, and nothing goes on where there is power."""
+        training = Training(self.cluster, "hosts", hosts, settings=ENDLESS, **how)
         self.assertTrue(training.wait_for_step(2, PATIENCE_S), "it did not come to step 2")
-        for host in "ac":
-            self.assertIn("lockstep", self.processes_on(host))
-        self.addCleanup(self.cluster.power, "b", True)
-        self.cluster.power("b", False)
+        others = set("abc") - {host}
+        for other in others & set(hosts):
+            self.assertIn("lockstep", self.processes_on(other))
+        self.addCleanup(self.cluster.power, host, True)
+        self.cluster.power(host, False)
         ended = training.finish(PATIENCE_S)
         self.assertEqual(ended.codes, [7], ended)
-        self.assertRegex(ended.texts[0], "rank 1 did not arrive within 5.0 s", ended)
-        for host in "ac":
-            self.assertEqual(self.left_on(host), "", ended)
+        for other in others:
+            self.assertEqual(self.left_on(other), "", ended)
+        return ended.texts[0]
+
+    def test_a_launcher_of_hosts_ends_where_one_of_them_has_lost_its_power(self):
+        self.assertRegex(self.lose_power("b", "abc"), "host b no longer answers, at step|rank 1 did not arrive within")
+
+    def test_a_launcher_on_another_host_names_the_one_that_has_lost_its_power(self):
+        self.assertIn("host c no longer answers", self.lose_power("c", "bc", launcher="a"))
+
+    def test_a_launcher_that_may_not_watch_a_host_ends_after_the_rank_that_misses_it(self):
+        programs = self.cluster.state / "shared/programs"
+        programs.mkdir()
+        (programs / "ssh").write_text('''#!/bin/sh
+case "$1" in -nNTxa) echo no way; exit 255;; esac >&2
+exec /usr/bin/ssh "$@"
+''')
+        (programs / "ssh").chmod(0o755)
+        told = self.lose_power("b", "abc", environment={"PATH": f"/shared/programs:{PATH}"})
+        self.assertIn("host b is not watched, since ssh does not lead there: no way", told)
+        self.assertIn("rank 1 did not arrive within 5.0 s", told)
+        self.assertNotIn("Segmentation fault", told)
 
     def processes_on(self, host):
         return self.cluster.run(host, "pgrep", "-l", "-x", "lockstep|mpirun|orted|ssh").stdout

@@ -34,11 +34,13 @@ class Ended:
 
 class Training:
     """One run on hosts, a number of ranks on each, with its run directory in the shared folder: an empty one, or, if not
-    fresh, that of the run before."""
+    fresh, that of the run before. `launcher`: the host on which `--hosts` is said; the first one by default."""
 
-    def __init__(self, cluster, way, hosts, ranks_a_host=1, settings=(), fresh=True, lockstep=LOCKSTEP):
+    def __init__(self, cluster, way, hosts, ranks_a_host=1, settings=(), fresh=True, lockstep=LOCKSTEP, launcher=None,
+                 environment=None):
         self.cluster = cluster
         self.logs = []
+        self.environment = {**ONE_THREAD, **(environment or {})}
         self.run_dir = cluster.state / "shared/run"
         if fresh:
             shutil.rmtree(self.run_dir, ignore_errors=True)
@@ -47,7 +49,7 @@ class Training:
             train += ["--set", setting]
         places = ",".join(f"{host}:{ranks_a_host}" for host in hosts)
         if way == "hosts":
-            self.processes = [self.start(hosts[0], [*train, "--hosts", places], {})]
+            self.processes = [self.start(launcher or hosts[0], [*train, "--hosts", places], {})]
         elif way == "mpirun":
             self.processes = [self.start(hosts[0], ["mpirun", "--host", places, "--bind-to", "none", *train], MPIRUN_AS_ROOT)]
         else:
@@ -67,7 +69,7 @@ class Training:
         log = self.cluster.state / f"output-{len(self.logs)}"
         self.logs.append(log)
         with open(log, "wb") as output:
-            return self.cluster.start(host, *command, environment={**ONE_THREAD, **variables}, stdout=output, stderr=output)
+            return self.cluster.start(host, *command, environment={**self.environment, **variables}, stdout=output, stderr=output)
 
     def wait_for_step(self, step, limit=60):
         """Whether the run came there."""

@@ -116,6 +116,21 @@ TEST(MpirunProcess, ThatIsKilledEndsAsAShellSaysIt) {
   EXPECT_EQ(process.exit_code(), 128 + SIGTERM);
 }
 
+TEST(MpirunProcess, IsKilledWithWhatItHasStarted) {
+  const Folder folder;
+  make_mpirun(folder, "sleep 1000 &\necho $!\nwait\n");
+  MpirunProcess process({{(folder / "mpirun").string()}, {}});
+  pollfd output{process.output(), POLLIN, 0};
+  ASSERT_EQ(poll(&output, 1, 60'000), 1);
+  char text[16] = {};
+  ASSERT_GT(read(process.output(), text, sizeof text - 1), 1);
+  const ProcessWatch child(static_cast<pid_t>(std::stol(text)));
+  ASSERT_FALSE(child.gone());
+  process.kill_with_children();
+  pollfd gone{child.descriptor(), POLLIN, 0};
+  EXPECT_EQ(poll(&gone, 1, 60'000), 1);
+}
+
 TEST(MpirunProcess, ThatCannotStartIsAnError) {
   EXPECT_THROW(MpirunProcess({{"/nonexistent/mpirun"}, {}}), EnvironmentError);
 }
