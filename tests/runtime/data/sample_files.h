@@ -15,6 +15,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/drawn_sample.h"
 
 namespace lockstep::data {
 
@@ -96,16 +97,10 @@ struct Drawn {
 };
 
 inline Drawn drawn(const Dataset& dataset, const SampleKey& key) {
-  const auto inputs = static_cast<std::size_t>(dataset.sample_shape().numel());
-  const auto targets = static_cast<std::size_t>(dataset.target_shape().numel());
-  Drawn sample;
-  (dataset.vocabulary() > 0 ? sample.tokens.resize(inputs) : sample.values.resize(inputs));
-  (dataset.classes() > 0 ? sample.labels.resize(targets) : sample.target.resize(targets));
-  if (dataset.weighted() || dataset.mixed()) sample.weight.resize(1);
-  if (dataset.mixed()) sample.other_label.resize(1), sample.other_weight.resize(1);
-  dataset.get(key, {sample.values, sample.tokens, sample.target, sample.labels, sample.weight, sample.other_label,
-                    sample.other_weight});
-  return sample;
+  DrawnSample memory(dataset);
+  dataset.get(key, memory.sample());
+  return {memory.values, memory.tokens,      memory.target,      memory.labels,
+          memory.weight, memory.other_label, memory.other_weight};
 }
 
 inline std::vector<float> sample(const Dataset& dataset, const SampleKey& key) {
