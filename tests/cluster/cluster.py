@@ -117,6 +117,9 @@ class Cluster:
         with open(self.state / "log", "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                                             cwd="/", env={"PATH": PATH, "LANG": "C.UTF-8", MARK: str(self.state)})
+        # The system shows the variables of a program a moment after it has started.
+        while self.process.poll() is None and not variables(self.process.pid):
+            time.sleep(0.001)
         (self.state / "pid").write_text(str(self.process.pid))
         try:
             self.wait_for(NAMES[:count])
@@ -145,14 +148,14 @@ class Cluster:
 
     def down(self):
         """Ends all of the cluster, and returns when nothing of it is left."""
-        pid = self.pid()
         held = self.hold()
         try:
-            if pid:
-                signal_marked(pid, MARK, str(self.state), signal.SIGKILL)
             if self.process:
-                self.process.wait()
+                self.process.kill()
+                self.process.wait(DOWN_S)
                 self.process = None
+            elif pid := self.pid():
+                signal_marked(pid, MARK, str(self.state), signal.SIGKILL)
             self.wait_for_end(held)
         finally:
             held.close()

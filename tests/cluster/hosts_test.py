@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Two hosts are machines of their own, the links between them do as they are told, and nothing of them is left."""
+import faulthandler
 import os
 import signal
 import sys
@@ -187,12 +188,12 @@ class Down(unittest.TestCase):
     def setUp(self):
         self.before = interfaces()
         self.cluster = Cluster(f"down-test-{os.getpid()}")
-        self.addCleanup(self.cluster.down)
         self.cluster.up(1)
         self.sleeper = self.cluster.start("a", "sleep", "1000")
-        self.addCleanup(self.sleeper.wait)
+        self.addCleanup(self.sleeper.wait, 60)
         self.held = self.cluster.hold()
         self.addCleanup(self.held.close)
+        self.addCleanup(self.cluster.down)  # which the others wait for: it comes first
 
     def assert_nothing_left(self):
         self.assertEqual(processes_of(self.cluster.state), [])
@@ -209,7 +210,7 @@ class Down(unittest.TestCase):
 
     def test_all_ends_with_the_first_process(self):
         signal_marked(self.cluster.pid(), MARK, str(self.cluster.state), signal.SIGKILL)
-        self.cluster.process.wait()
+        self.cluster.process.wait(60)
         self.cluster.wait_for_end(self.held)
         self.assert_nothing_left()
 
@@ -218,4 +219,5 @@ if __name__ == "__main__":
     if reason := missing():
         print(f"skipped: {reason}")
         sys.exit(77)
+    faulthandler.dump_traceback_later(240, exit=True)  # says where it hangs; what ctest ends says nothing
     unittest.main()
