@@ -195,7 +195,7 @@ void DirectExchange::wait() {
     may_go_on = may_go_on || (reads && !lane.pieces.awaits_bytes());
     const int events = (reads ? POLLIN : 0) | (writes ? POLLOUT : 0);
     // poll() reports the end of any connection that it is asked about.
-    watched.push_back({events == 0 ? -1 : lane.pieces.socket().descriptor(), static_cast<short>(events), 0});
+    watched.push_back({events == 0 ? -1 : lane.pieces.connection().descriptor(), static_cast<short>(events), 0});
   }
   watched.push_back({listens_ ? link_.lost_descriptor() : -1, POLLIN, 0});
   const auto longest = std::min<Clock::duration>(kBetweenSigns, timeout_ / 8);

@@ -31,7 +31,7 @@ class DirectLane {
  public:
   explicit DirectLane(Socket socket) : socket_(std::move(socket)) {}
 
-  const Socket& socket() const { return socket_; }
+  const Socket& connection() const { return socket_; }
   /// The connection has ended.
   bool broken() const { return broken_; }
 
