@@ -66,7 +66,7 @@ void extreme_columns_of(Input x, std::int64_t rows, std::int64_t stride, std::in
           } else {
             float found[kLanes];
             best[i].store_values(found);
-            std::copy_n(found, std::int64_t{live}, values + column);
+            std::copy_n(found, std::min<std::int64_t>(live, kLanes), values + column);
           }
           if constexpr (indexed) {
             std::int32_t places[kLanes];

@@ -51,7 +51,7 @@ typename Format::Element* elements(Output x) {
 template <class Format>
 Lanes load_some(const typename Format::Element* in, std::int64_t n) {
   typename Format::Element padded[kLanes] = {};
-  std::copy_n(in, n, padded);
+  std::copy_n(in, std::min<std::int64_t>(n, kLanes), padded);  // GCC 14 wants to see that it fits
   return Format::load(padded);
 }
 
@@ -59,7 +59,7 @@ template <class Format>
 void store_some(typename Format::Element* out, Lanes x, std::int64_t n) {
   typename Format::Element padded[kLanes];
   Format::store(padded, x);
-  std::copy_n(padded, n, out);
+  std::copy_n(padded, std::min<std::int64_t>(n, kLanes), out);
 }
 
 /// n <= kLanes elements; the others are zero.
