@@ -12,16 +12,17 @@
 namespace lockstep::data {
 
 SvmlightInputs::SvmlightInputs(const std::vector<std::string>& files, std::int64_t features, bool zero_based)
-    : features_(features), first_(zero_based ? 0 : 1), files_(files) {
-  for (std::size_t file = 0; file < files_.size(); ++file) {
-    const std::size_t before = rows_.size();
+    : features_(features), first_(zero_based ? 0 : 1) {
+  for (const std::string& each : files) {
+    begin_file(each);
     const auto fail = [&](const std::string& why) {
-      rows_.push_back({.file = file, .number = static_cast<std::int64_t>(rows_.size() - before), .failure = why});
+      add_row(why);
+      entries_.emplace_back();
     };
     try {
-      LineReader reader(files_[file]);
-      add_rows(file, reader);
-      if (rows_.size() == before) fail(files_[file] + ": holds no rows");
+      LineReader reader(each);
+      add_rows(reader);
+      if (rows_of_file() == 0) fail(each + ": holds no rows");
     } catch (const StorageError& error) {
       // What follows cannot be told apart into lines.
       fail(error.what());
@@ -29,10 +30,11 @@ SvmlightInputs::SvmlightInputs(const std::vector<std::string>& files, std::int64
   }
 }
 
-void SvmlightInputs::add_rows(std::size_t file, LineReader& reader) {
+void SvmlightInputs::add_rows(LineReader& reader) {
   SparseRow found;
-  for (std::int64_t number = 0; const std::optional<std::string_view> line = reader.next();) {
-    Row row{.file = file, .number = number};
+  while (const std::optional<std::string_view> line = reader.next()) {
+    std::string failure;
+    std::vector<SparseEntry> entries;
     try {
       if (!read_sparse_row(*line, reader, found)) continue;
       for (SparseEntry& entry : found.entries) {
@@ -41,25 +43,20 @@ void SvmlightInputs::add_rows(std::size_t file, LineReader& reader) {
         reader.refuse(fmt::format("index {}: the model's {} features have the indices {} to {}", entry.index + first_,
                                   features_, first_, features_ - 1 + first_));
       }
-      row.entries = std::move(found.entries);
+      entries = std::move(found.entries);
     } catch (const StorageError& error) {
-      row.failure = error.what();
+      failure = error.what();
     }
-    rows_.push_back(std::move(row));
-    ++number;
+    add_row(std::move(failure));
+    entries_.push_back(std::move(entries));
   }
 }
 
-InputPlace SvmlightInputs::place(std::int64_t index) const {
-  const Row& row = rows_[static_cast<std::size_t>(index)];
-  return {files_[row.file], row.number};
-}
-
-void SvmlightInputs::read(std::int64_t index, const Sample& sample) const {
-  const Row& row = rows_[static_cast<std::size_t>(index)];
-  if (!row.failure.empty()) throw StorageError(row.failure);
+void SvmlightInputs::read_row(std::int64_t index, const Sample& sample) const {
   std::ranges::fill(sample.values, 0.0f);
-  for (const SparseEntry& entry : row.entries) sample.values[static_cast<std::size_t>(entry.index)] = entry.value;
+  for (const SparseEntry& entry : entries_[static_cast<std::size_t>(index)]) {
+    sample.values[static_cast<std::size_t>(entry.index)] = entry.value;
+  }
 }
 
 }  // namespace lockstep::data
