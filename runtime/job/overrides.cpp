@@ -58,7 +58,9 @@ class Override {
       error("", "expected path=value, for example train.steps=100");
     } else if (equals + 1 == assignment.size()) {
       // A shell puts an empty text in the place of a variable that nobody set.
-      error(path_, "has no value behind '='; =unset clears a field, ='\"\"' gives an empty text, =[] an empty list");
+      error(path_,
+            "has no value behind '='; =unset clears a field that is no text, ='\"\"' gives an empty text, =[] an empty "
+            "list");
     } else {
       value_ = assignment.substr(equals + 1);
     }
