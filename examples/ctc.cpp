@@ -8,7 +8,6 @@
 #include <string>
 
 using namespace lockstep;
-
 constexpr std::int64_t kStrips = 16, kElements = 12, kSymbols = 3;
 
 class Speller final : public nn::Module {
@@ -51,7 +50,8 @@ int main() try {
   }
   // The likeliest class of each element: repeated ones are one symbol, blanks none.
   std::string spelt;
-  for (const std::int64_t c : ops::argmax(ddp.forward(x), -1)[0].as<std::int64_t>()) spelt += " 123"[c];
+  const Tensor likeliest = ops::argmax(ddp.forward(x), -1)[0];
+  for (const std::int64_t c : likeliest.as<std::int64_t>()) spelt += " 123"[c];
   std::printf("loss %.4f, the first strip is %s\n", loss, spelt.c_str());
   return loss < 0.1 ? 0 : 1;
 } catch (const Error& error) {
