@@ -57,7 +57,7 @@ class EmbeddedMlp final : public nn::Sequential {
     choose_initializers([](const nn::Parameter&) { return nn::Initializer::normal(kEmbeddingDeviation); });
   }
 
-  /// Of a row that the layers get.
+  /// The numbers of a row that the layers take.
   std::int64_t width() const { return width_; }
 
   Tensor forward(const Tensor& x) override { return forward_all(std::span<const Tensor>(&x, 1)); }

@@ -10,8 +10,7 @@ using kernels::LossScaleOptions;
 using kernels::LossScaleState;
 using kernels::RankState;
 using kernels::StepReport;
-/// What all ranks agreed on before anything changed. found_inf is 1 or 0; slot counts in the
-/// arena's order, the order of backward.
+/// The verdict on a step. All ranks agree on it before anything changes.
 using Verdict = kernels::StepVerdict;
 
 }  // namespace lockstep::amp

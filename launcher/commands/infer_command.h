@@ -13,7 +13,7 @@
 
 namespace lockstep::launcher {
 
-/// What the command line of `lockstep infer` says.
+/// The options of `lockstep infer`.
 struct InferCommand {
   TrainedOptions trained;
   LaunchOptions launch;

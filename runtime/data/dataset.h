@@ -75,7 +75,7 @@ class Dataset {
   virtual bool weighted() const { return false; }
   /// Whether a sample is a mixture of two: then it has two labels, and each a weight, which its loss is multiplied by.
   virtual bool mixed() const { return false; }
-  /// What is known of the targets as a whole, where that costs little. It may look at all labels: not for each batch.
+  /// A summary of all targets, where it costs little. It may look at all labels: do not call it for each batch.
   virtual TargetSummary target_summary() const { return {}; }
   /// Writes one sample: sample_shape().numel() values or tokens, likewise each of more_inputs(), and
   /// target_shape().numel() numbers or labels. Labels are below classes(), or kIgnoredLabel. And the weights that there

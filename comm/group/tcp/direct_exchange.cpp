@@ -56,6 +56,7 @@ void DirectExchange::begin() {
   ready_ = 0;
   listens_ = true;
   contributors_ = 0;
+  sources_.assign(mesh_.ranks.size(), nullptr);
   arrived_.assign(slot(kWindow), 0);
   for (int place = 0; slot(place) < mesh_.ranks.size(); ++place) {
     if (place != mesh_.place && flow_->contributes[slot(place)]) ++contributors_;
@@ -138,15 +139,14 @@ void DirectExchange::take(Lane& lane, const PieceHeader& header) {
 void DirectExchange::combine_complete() {
   const std::int64_t pieces = pieces_of(mesh_.place);
   if (contributors_ == 0) ready_ = pieces;
-  std::vector<const std::byte*> sources(mesh_.ranks.size());
   for (; ready_ < pieces && arrived_[slot(ready_ % kWindow)] == contributors_; ++ready_) {
     const std::int64_t offset = ready_ * flow_->piece_bytes;
-    for (int place = 0; slot(place) < sources.size(); ++place) {
+    for (int place = 0; slot(place) < sources_.size(); ++place) {
       if (!flow_->contributes[slot(place)]) continue;
-      sources[slot(place)] =
+      sources_[slot(place)] =
           place == mesh_.place ? flow_->in + flow_->shares[slot(place)].begin + offset : staging(place, ready_);
     }
-    flow_->combine(sources, offset, bytes_of(mesh_.place, ready_));
+    flow_->combine(sources_, offset, bytes_of(mesh_.place, ready_));
     arrived_[slot(ready_ % kWindow)] = 0;
     for (Lane& lane : lanes_) {
       if (std::exchange(lane.full, false)) lane.hearing = Clock::now();
@@ -229,7 +229,7 @@ void DirectExchange::require_progress() {
 void DirectExchange::require_not_late(Clock::time_point now) {
   std::vector<int> silent, deaf;
   for (const Lane& lane : lanes_) {
-    // What has come is read first.
+    // Bytes that have arrived, but are not read, are no silence.
     if (now - lane.hearing < timeout_ || (lane.owed() && !lane.full && !lane.pieces.awaits_bytes())) continue;
     if (lane.owed() && !lane.full) silent.push_back(lane.place);
     if (!lane.pieces.idle() && now - lane.saying >= timeout_) deaf.push_back(lane.place);

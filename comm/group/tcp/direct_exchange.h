@@ -14,7 +14,8 @@
 
 namespace lockstep::comm {
 
-/// What an exchange carries: every rank owns a share, whose pieces it makes from contributions and passes on.
+/// The buffers of an exchange. Every rank owns a share of them: it makes its pieces from contributions and passes them
+/// on.
 struct DirectFlow {
   struct Share {
     std::int64_t begin;
@@ -98,13 +99,14 @@ class DirectExchange {
   std::vector<std::byte> staging_;
   std::uint64_t number_ = 0;  ///< of the exchange
 
-  // Of the exchange that runs:
+  // These belong to the exchange that runs.
   const DirectFlow* flow_ = nullptr;
   std::string what_;
-  std::int64_t ready_ = 0;    ///< pieces of the own share
-  int contributors_ = 0;      ///< other ranks
-  std::vector<int> arrived_;  ///< contributions to each piece of the window
-  bool listens_ = true;       ///< to the link
+  std::int64_t ready_ = 0;                 ///< pieces of the own share
+  int contributors_ = 0;                   ///< other ranks
+  std::vector<const std::byte*> sources_;  ///< of the piece that is combined
+  std::vector<int> arrived_;               ///< contributions to each piece of the window
+  bool listens_ = true;                    ///< to the link
 };
 
 }  // namespace lockstep::comm

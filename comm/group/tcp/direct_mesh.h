@@ -35,7 +35,7 @@ struct DirectMesh {
   std::vector<std::vector<Socket>> sockets;  ///< the connections to each other rank; as many to each
 };
 
-/// What a rank tells the others, through the hub, before they connect. Plain bytes.
+/// A rank sends its card to the others, through the hub, before they connect. Plain bytes.
 struct DirectCard {
   Hello hello;             ///< with the channel, and the port at which the rank listens
   ShortText address{};     ///< by which it reaches the hub; empty on rank 0
