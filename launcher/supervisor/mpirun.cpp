@@ -22,7 +22,6 @@
 #include "launcher/supervisor/openmp_settings.h"
 #include "runtime/base/cores.h"
 #include "runtime/base/error.h"
-#include "runtime/base/process.h"
 
 namespace lockstep::launcher {
 
@@ -124,14 +123,6 @@ struct Pipe {
   Descriptor reading;
   Descriptor writing;
 };
-
-/// None where the system does not tell.
-std::vector<ProcessWatch> children_of(pid_t parent) {
-  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
-  std::vector<ProcessWatch> children;
-  for (pid_t child = 0; list >> child;) children.emplace_back(child);
-  return children;
-}
 
 Descriptor without_blocking(Descriptor end) {
   fcntl(end.get(), F_SETFL, O_NONBLOCK);
@@ -236,11 +227,20 @@ void MpirunProcess::signal(int number) const {
   if (!status_) signal_child(pid_, number);
 }
 
-void MpirunProcess::kill_with_children() const {
+void MpirunProcess::watch_children() {
   if (status_) return;
-  const std::vector<ProcessWatch> children = children_of(pid_);
+  // The system may not tell: there are none then.
+  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", pid_));
+  for (pid_t child = 0; list >> child;) {
+    const auto is_known = [child](const ProcessWatch& known) { return known.pid() == child && !known.gone(); };
+    if (std::ranges::none_of(children_, is_known)) children_.emplace_back(child);
+  }
+}
+
+void MpirunProcess::kill_with_children() {
+  watch_children();
   signal(SIGKILL);
-  for (const ProcessWatch& child : children) child.signal(SIGKILL);
+  for (const ProcessWatch& child : children_) child.signal(SIGKILL);
 }
 
 bool MpirunProcess::stopped() const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/base/process.h"
 
 namespace lockstep::launcher {
 
@@ -49,8 +50,11 @@ class MpirunProcess {
   int output() const { return output_.get(); }
   int messages() const { return messages_.get(); }
   void signal(int number) const;
-  /// Kills it and what it has started: an ssh to a host that no longer answers would wait for minutes.
-  void kill_with_children() const;
+  /// Takes note of the processes that it has started by now: once it has ended, the system no longer tells.
+  void watch_children();
+  /// Kills it and what it has started, also where it has ended by itself and left them: an ssh to a host that no longer
+  /// answers would wait for minutes. Of a process that has ended, those of which note was taken.
+  void kill_with_children();
   /// Whether it is stopped, as by SIGSTOP.
   bool stopped() const;
   /// Whether it has ended. From then on exit_code() may be called.
@@ -65,6 +69,7 @@ class MpirunProcess {
   Descriptor output_;
   Descriptor messages_;
   std::optional<int> status_;
+  std::vector<ProcessWatch> children_;
 };
 
 }  // namespace lockstep::launcher

@@ -106,6 +106,8 @@ Outcome Supervisor::run() {
     if (next_stage_ && Clock::now() >= *next_stage_) escalate();
   }
   ranks_.find_started();
+  // An mpirun that crashed has left what it started.
+  if (!supervised_.one_machine) mpirun_.kill_with_children();
   // mpirun may end in the same moment.
   on_ranks_ended(ranks_.take_ended());
   ranks_.kill_all();
@@ -217,6 +219,7 @@ void Supervisor::look_for_silence() {
   const auto elapsed = std::chrono::duration_cast<milliseconds>(now - last_look_);
   if (elapsed < kLook) return;
   last_look_ = now;
+  if (!supervised_.one_machine) mpirun_.watch_children();
   if (stage_ > 0) return;
   // Where the ranks were asked to save, they have the time that they get.
   if (!next_stage_) silence_ = silence(elapsed);

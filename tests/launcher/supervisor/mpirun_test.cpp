@@ -116,19 +116,41 @@ TEST(MpirunProcess, ThatIsKilledEndsAsAShellSaysIt) {
   EXPECT_EQ(process.exit_code(), 128 + SIGTERM);
 }
 
+/// The child whose number an mpirun prints.
+ProcessWatch printed_child(const MpirunProcess& process) {
+  pollfd output{process.output(), POLLIN, 0};
+  EXPECT_EQ(poll(&output, 1, 60'000), 1);
+  char text[16] = {};
+  EXPECT_GT(read(process.output(), text, sizeof text - 1), 1);
+  return ProcessWatch(static_cast<pid_t>(std::stol(text)));
+}
+
+bool ends(const ProcessWatch& child) {
+  pollfd gone{child.descriptor(), POLLIN, 0};
+  return poll(&gone, 1, 60'000) == 1;
+}
+
 TEST(MpirunProcess, IsKilledWithWhatItHasStarted) {
   const Folder folder;
   make_mpirun(folder, "sleep 1000 &\necho $!\nwait\n");
   MpirunProcess process({{(folder / "mpirun").string()}, {}});
-  pollfd output{process.output(), POLLIN, 0};
-  ASSERT_EQ(poll(&output, 1, 60'000), 1);
-  char text[16] = {};
-  ASSERT_GT(read(process.output(), text, sizeof text - 1), 1);
-  const ProcessWatch child(static_cast<pid_t>(std::stol(text)));
+  const ProcessWatch child = printed_child(process);
   ASSERT_FALSE(child.gone());
   process.kill_with_children();
-  pollfd gone{child.descriptor(), POLLIN, 0};
-  EXPECT_EQ(poll(&gone, 1, 60'000), 1);
+  EXPECT_TRUE(ends(child));
+}
+
+TEST(MpirunProcess, LeavesNothingBehindWhereItHasEndedByItself) {
+  const Folder folder;
+  make_mpirun(folder, "sleep 1000 &\necho $!\nwait\n");
+  MpirunProcess process({{(folder / "mpirun").string()}, {}});
+  const ProcessWatch child = printed_child(process);
+  process.watch_children();
+  process.signal(SIGKILL);
+  while (!process.ended()) usleep(1000);
+  ASSERT_FALSE(child.gone());
+  process.kill_with_children();
+  EXPECT_TRUE(ends(child));
 }
 
 TEST(MpirunProcess, ThatCannotStartIsAnError) {
