@@ -96,21 +96,28 @@ const std::vector<Operation>& MpiComm::meet(const Operation& mine) {
   return operations_;
 }
 
-void MpiComm::complete(const Operation& operation, const std::function<int(MPI_Request*)>& start) {
-  peers_.require_working(describe(operation, group_.name));
-  const auto checked = [&](int code) {
-    if (code == MPI_SUCCESS) return;
-    char reason[MPI_MAX_ERROR_STRING] = {};
-    int length = 0;
-    MPI_Error_string(code, reason, &length);
-    peers_.lose(PeerError(describe(operation, group_.name) + " failed in MPI: " + reason));
-  };
+void MpiComm::require_success(int code, const Operation& operation) {
+  if (code == MPI_SUCCESS) return;
+  char reason[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, reason, &length);
+  peers_.lose(PeerError(describe(operation, group_.name) + " failed in MPI: " + reason));
+}
 
+void MpiComm::complete(const Operation& operation, const std::function<int(MPI_Request*)>& call) {
+  MPI_Request request = start(operation, call);
+  finish(operation, request);
+}
+
+MPI_Request MpiComm::start(const Operation& operation, const std::function<int(MPI_Request*)>& call) {
+  peers_.require_working(describe(operation, group_.name));
   MPI_Request request = MPI_REQUEST_NULL;
-  {
-    const std::lock_guard lock(mpi_mutex());
-    checked(start(&request));
-  }
+  const std::lock_guard lock(mpi_mutex());
+  require_success(call(&request), operation);
+  return request;
+}
+
+void MpiComm::finish(const Operation& operation, MPI_Request& request) {
   const auto began = Clock::now();
   const auto patience = std::min<Clock::duration>(std::chrono::seconds(1), timeout_ / 4);
   auto inspected = began;
@@ -118,7 +125,7 @@ void MpiComm::complete(const Operation& operation, const std::function<int(MPI_R
   for (int done = 0; done == 0;) {
     {
       const std::lock_guard lock(mpi_mutex());
-      checked(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+      require_success(MPI_Test(&request, &done, MPI_STATUS_IGNORE), operation);
     }
     if (done != 0) break;
     const auto now = Clock::now();

@@ -28,14 +28,21 @@ class MpiComm {
   /// late, gone, or does something else.
   const std::vector<Operation>& meet(const Operation& mine);
 
-  /// Starts an MPI call and waits until its request is complete. `operation` is for messages.
-  void complete(const Operation& operation, const std::function<int(MPI_Request*)>& start);
+  /// Starts a nonblocking MPI call. `operation` is for messages. Several may be under way; every rank starts and
+  /// finishes them in the same order.
+  MPI_Request start(const Operation& operation, const std::function<int(MPI_Request*)>& call);
+  /// Waits until it is complete.
+  void finish(const Operation& operation, MPI_Request& request);
+  /// Both.
+  void complete(const Operation& operation, const std::function<int(MPI_Request*)>& call);
 
   /// Transport::inspect. May be called beside a call of another thread.
   void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited);
 
  private:
   class RollCall;
+  /// Loses the ranks where MPI reports an error.
+  void require_success(int code, const Operation& operation);
   /// Where a rank waits.
   struct Wait {
     std::int64_t number = 0;  ///< of calls completed before

@@ -2,6 +2,7 @@
 #include "comm/group/mpi/mpi_exchange.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 namespace lockstep::comm::exchange {
@@ -10,6 +11,8 @@ namespace {
 
 // Buffers go in chunks: it bounds the scratch memory, and MPI counts bytes in an int.
 constexpr std::int64_t kChunkBytes = std::int64_t{16} << 20;
+/// Pieces of an all-reduce, whose two halves overlap: small enough that little stands alone at either end.
+constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;
 
 /// Calls f(begin, end) for consecutive pieces of [0, count) of at most `most` elements.
 template <class F>
@@ -55,38 +58,77 @@ void reduce_contributions(const Reduction& reduction, const std::byte* contribut
 
 std::byte* bytes_of(const Storage& storage) { return static_cast<std::byte*>(storage.data()); }
 
+/// The all-reduce of one piece of a buffer, as two calls of MPI: each rank gets the contributions to its part of the
+/// piece, and gives the others the sums.
+class PieceSum {
+ public:
+  /// `staging` holds a part from each rank, from scatter() to gather().
+  PieceSum(MpiComm& group, const Operation& operation, const Reduction& reduction, std::byte* data, std::int64_t count,
+           std::byte* staging)
+      : group_(group), operation_(operation), reduction_(reduction), data_(data), staging_(staging) {
+    const std::int64_t size = bytes_in(reduction.dtype);
+    own_ = part_of(count, group.rank(), group.size(), reduction.dtype);
+    for (int r = 0; r < group.size(); ++r) {
+      const Range part = part_of(count, r, group.size(), reduction.dtype);
+      part_bytes_.push_back(static_cast<int>(part.count() * size));
+      part_begin_.push_back(static_cast<int>(part.begin * size));
+      own_bytes_.push_back(static_cast<int>(own_.count() * size));
+      own_begin_.push_back(static_cast<int>(r * own_.count() * size));
+    }
+  }
+
+  void scatter() {
+    request_ = group_.start(operation_, [&](MPI_Request* request) {
+      return MPI_Ialltoallv(data_, part_bytes_.data(), part_begin_.data(), MPI_BYTE, staging_, own_bytes_.data(),
+                            own_begin_.data(), MPI_BYTE, group_.comm(), request);
+    });
+  }
+
+  void gather() {
+    group_.finish(operation_, request_);
+    reduce_contributions(reduction_, staging_, data_ + own_.begin * bytes_in(reduction_.dtype), own_.count());
+    request_ = group_.start(operation_, [&](MPI_Request* request) {
+      return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, data_, part_bytes_.data(), part_begin_.data(), MPI_BYTE,
+                             group_.comm(), request);
+    });
+  }
+
+  void finish() { group_.finish(operation_, request_); }
+
+ private:
+  MpiComm& group_;
+  const Operation& operation_;
+  const Reduction& reduction_;
+  std::byte* data_;
+  std::byte* staging_;
+  Range own_{};
+  std::vector<int> part_bytes_, part_begin_, own_bytes_, own_begin_;  // MPI reads them until its call has ended
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
 }  // namespace
 
 void all_reduce(MpiComm& group, const Operation& operation, const Reduction& reduction, std::byte* data,
                 std::int64_t count) {
   const std::int64_t size = bytes_in(reduction.dtype);
-  const std::int64_t most = kChunkBytes / size;
-  const auto largest_part = static_cast<std::size_t>(std::min(count, most) / group.size() + 128 / size);
-  const Storage received = Storage::allocate(largest_part * static_cast<std::size_t>(size * group.size()), kCpu);
-  const auto ranks = static_cast<std::size_t>(group.size());
+  const std::int64_t most = kPieceBytes / size;
+  const std::int64_t row = (std::min(count, most) / group.size() + 128 / size) * size * group.size();
+  const Storage received = Storage::allocate(static_cast<std::size_t>(2 * row), kCpu);
 
+  // The sums of one piece go back while the contributions to the next one come.
+  std::deque<PieceSum> pieces;
   for_each_chunk(count, most, [&](std::int64_t begin, std::int64_t end) {
-    std::byte* const chunk = data + begin * size;
-    const Range own = part_of(end - begin, group.rank(), group.size(), reduction.dtype);
-    std::vector<int> part_bytes(ranks), part_begin(ranks), own_bytes(ranks), own_begin(ranks);
-    for (int r = 0; r < group.size(); ++r) {
-      const auto i = static_cast<std::size_t>(r);
-      const Range part = part_of(end - begin, r, group.size(), reduction.dtype);
-      part_bytes[i] = static_cast<int>(part.count() * size);
-      part_begin[i] = static_cast<int>(part.begin * size);
-      own_bytes[i] = static_cast<int>(own.count() * size);
-      own_begin[i] = static_cast<int>(r * own.count() * size);
+    std::byte* const staging = bytes_of(received) + begin / most % 2 * row;
+    pieces.emplace_back(group, operation, reduction, data + begin * size, end - begin, staging).scatter();
+    if (pieces.size() > 1) pieces[pieces.size() - 2].gather();
+    if (pieces.size() > 2) {
+      pieces.front().finish();
+      pieces.pop_front();
     }
-    group.complete(operation, [&](MPI_Request* request) {
-      return MPI_Ialltoallv(chunk, part_bytes.data(), part_begin.data(), MPI_BYTE, received.data(), own_bytes.data(),
-                            own_begin.data(), MPI_BYTE, group.comm(), request);
-    });
-    reduce_contributions(reduction, bytes_of(received), chunk + own.begin * size, own.count());
-    group.complete(operation, [&](MPI_Request* request) {
-      return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, chunk, part_bytes.data(), part_begin.data(), MPI_BYTE,
-                             group.comm(), request);
-    });
   });
+  if (pieces.empty()) return;
+  pieces.back().gather();
+  for (PieceSum& piece : pieces) piece.finish();
 }
 
 void reduce_scatter(MpiComm& group, const Operation& operation, const Reduction& reduction, const std::byte* in,

@@ -104,6 +104,17 @@ TEST_P(Collectives, AllReduceHasTheBitsOfOneRankReduceOverAllRanksOrOfOneANode) 
   }
 }
 
+TEST_P(Collectives, ASumOfManyPiecesIsWhole) {
+  constexpr std::int64_t kCount = 900007;
+  const Tensor tensor = zeros({kCount}, DType::kFloat32);
+  fill(tensor, [&](std::int64_t i) { return static_cast<double>(rank() + 1) * static_cast<double>(i % 1009); });
+  group().all_reduce(tensor, ReduceOp::kSum, 1.0f, stream());
+  const int ranks = size() * (size() + 1) / 2;
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < kCount; ++i) wrong += tensor.item(i) == static_cast<double>(ranks * (i % 1009)) ? 0 : 1;
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST_P(Collectives, HalfSumsDoNotOverflowOnTheWay) {
   for (const std::int64_t count : {std::int64_t{5}, std::int64_t{40000}}) {
     const Tensor average = buffer(count, DType::kFloat16);
