@@ -63,7 +63,7 @@ void HostWatch::connect(Host& host) const {
   }
   arguments.push_back(host.name);
   host.is_in = false;
-  host.connection = std::make_unique<MpirunProcess>(MpirunCommand{arguments, {}});
+  host.connection = std::make_unique<ChildProcess>(ChildCommand{arguments, {}});
 }
 
 void HostWatch::hear(Host& host) {

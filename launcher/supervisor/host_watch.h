@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/supervisor/mpirun.h"
+#include "launcher/supervisor/child_process.h"
 
 namespace lockstep::launcher {
 
@@ -30,7 +30,7 @@ class HostWatch {
  private:
   struct Host {
     std::string name;
-    std::unique_ptr<MpirunProcess> connection;
+    std::unique_ptr<ChildProcess> connection;
     bool is_in = false;   ///< of this connection
     bool was_in = false;  ///< of any
     std::string said;

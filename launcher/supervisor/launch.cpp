@@ -13,6 +13,7 @@
 #include "comm/group/launch_environment.h"
 #include "comm/group/versions.h"
 #include "launcher/supervisor/error_block.h"
+#include "launcher/supervisor/mpirun.h"
 #include "launcher/supervisor/restart_pause.h"
 #include "launcher/supervisor/scratch_directory.h"
 #include "launcher/supervisor/supervisor.h"
@@ -63,7 +64,7 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
       variables.emplace(name, scratch.path().string());
     }
   }
-  const MpirunCommand mpirun = mpirun_command(ranks, options.hosts, command.arguments(restart), variables);
+  const ChildCommand mpirun = mpirun_command(ranks, options.hosts, command.arguments(restart), variables);
   return Supervisor(mpirun, board, inbox,
                     {.one_machine = options.hosts.empty(),
                      .saves_on_request = command.saves_on_request,

@@ -72,7 +72,7 @@ void drain(int descriptor, bool& open, Take&& take) {
 
 }  // namespace
 
-Supervisor::Supervisor(const MpirunCommand& command, const train::StatusBoard& board, const SignalInbox& inbox,
+Supervisor::Supervisor(const ChildCommand& command, const train::StatusBoard& board, const SignalInbox& inbox,
                        Supervised supervised)
     : inbox_(inbox),
       supervised_(supervised),

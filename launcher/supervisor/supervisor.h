@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "launcher/supervisor/child_process.h"
 #include "launcher/supervisor/host_watch.h"
 #include "launcher/supervisor/message_queue.h"
-#include "launcher/supervisor/mpirun.h"
 #include "launcher/supervisor/mpirun_messages.h"
 #include "launcher/supervisor/rank_output.h"
 #include "launcher/supervisor/rank_silence.h"
@@ -46,7 +46,7 @@ struct Supervised {
 /// others, passes requests to stop on to the ranks, and leaves no process behind.
 class Supervisor {
  public:
-  Supervisor(const MpirunCommand& command, const train::StatusBoard& board, const SignalInbox& inbox,
+  Supervisor(const ChildCommand& command, const train::StatusBoard& board, const SignalInbox& inbox,
              Supervised supervised);
 
   Outcome run();
@@ -96,7 +96,7 @@ class Supervisor {
   Supervised supervised_;
   RankOutput output_;
   MessageQueue to_stderr_;
-  MpirunProcess mpirun_;
+  ChildProcess mpirun_;
   bool output_open_ = true;
   bool messages_open_ = true;
   train::StatusBoard board_;

@@ -2,10 +2,8 @@
 #include "launcher/supervisor/mpirun.h"
 
 #include <gmock/gmock.h>
-#include <poll.h>
 
 #include <algorithm>
-#include <csignal>
 
 #include "launcher/supervisor/mpirun_messages.h"
 #include "runtime/base/error.h"
@@ -55,7 +53,7 @@ TEST(MpirunCommand, StartsThisProgramAsManyTimesAsAsked) {
   const char* old_path = std::getenv("PATH");
   const std::string path = folder.path().string() + ":" + (old_path == nullptr ? "" : old_path);
   setenv("PATH", path.c_str(), 1);
-  const MpirunCommand command = mpirun_command(3, "", {"train", "JOB"}, {{"COLOR", "red"}});
+  const ChildCommand command = mpirun_command(3, "", {"train", "JOB"}, {{"COLOR", "red"}});
   EXPECT_EQ(command.arguments.front(), (folder / "mpirun").string());
   EXPECT_EQ(std::vector<std::string>(command.arguments.begin() + 1, command.arguments.begin() + 3),
             (std::vector<std::string>{"-n", "3"}));
@@ -70,7 +68,7 @@ TEST(MpirunCommand, StartsThisProgramAsManyTimesAsAsked) {
 TEST(MpirunCommand, LeavesTheUsersSettingsAlone) {
   setenv("OMP_NUM_THREADS", "7", 1);
   setenv("OMPI_MCA_btl", "tcp,self", 1);
-  const MpirunCommand command = mpirun_command(2, "", {}, {});
+  const ChildCommand command = mpirun_command(2, "", {}, {});
   EXPECT_EQ(command.environment.at("OMP_NUM_THREADS"), "7");
   EXPECT_FALSE(command.environment.contains("OMPI_MCA_btl"));
 }
@@ -79,7 +77,7 @@ TEST(MpirunCommand, HandsTheUsersSettingsOnToOtherMachines) {
   setenv("LOCKSTEP_CPU_ISA", "avx2", 1);
   setenv("NCCL_DEBUG", "INFO", 1);
   setenv("LOCKSTEP_RESTART_COUNT", "7", 1);
-  const MpirunCommand command = mpirun_command(2, "a,b", {}, {{"LOCKSTEP_RESTART_COUNT", "0"}});
+  const ChildCommand command = mpirun_command(2, "a,b", {}, {{"LOCKSTEP_RESTART_COUNT", "0"}});
   for (const char* name : {"LOCKSTEP_CPU_ISA", "NCCL_DEBUG", "LOCKSTEP_RESTART_COUNT"}) {
     EXPECT_EQ(std::ranges::count(command.arguments, name), 1) << name;
   }
@@ -90,71 +88,6 @@ TEST(MpirunCommand, HandsTheUsersSettingsOnToOtherMachines) {
 TEST(MpirunCommand, SharesTheCoresBetweenTheRanks) {
   unsetenv("OMP_NUM_THREADS");
   EXPECT_EQ(mpirun_command(1 << 16, "", {}, {}).environment.at("OMP_NUM_THREADS"), "1");
-}
-
-TEST(MpirunProcess, HandsOutWhatItPrintsAndHowItEnds) {
-  const Folder folder;
-  make_mpirun(folder, "echo out; echo \"$COLOR\" >&2; exit 5\n");
-  MpirunProcess process({{(folder / "mpirun").string()}, {{"COLOR", "red"}}});
-  while (!process.ended()) usleep(1000);
-  EXPECT_EQ(process.exit_code(), 5);
-  char text[16] = {};
-  EXPECT_EQ(read(process.output(), text, sizeof text), 4);
-  EXPECT_STREQ(text, "out\n");
-  char message[16] = {};
-  EXPECT_EQ(read(process.messages(), message, sizeof message), 4);
-  EXPECT_STREQ(message, "red\n");
-}
-
-TEST(MpirunProcess, ThatIsKilledEndsAsAShellSaysIt) {
-  const Folder folder;
-  make_mpirun(folder, "exec sleep 60\n");
-  MpirunProcess process({{(folder / "mpirun").string()}, {}});
-  EXPECT_FALSE(process.ended());
-  process.signal(SIGTERM);
-  while (!process.ended()) usleep(1000);
-  EXPECT_EQ(process.exit_code(), 128 + SIGTERM);
-}
-
-/// The child whose number an mpirun prints.
-ProcessWatch printed_child(const MpirunProcess& process) {
-  pollfd output{process.output(), POLLIN, 0};
-  EXPECT_EQ(poll(&output, 1, 60'000), 1);
-  char text[16] = {};
-  EXPECT_GT(read(process.output(), text, sizeof text - 1), 1);
-  return ProcessWatch(static_cast<pid_t>(std::stol(text)));
-}
-
-bool ends(const ProcessWatch& child) {
-  pollfd gone{child.descriptor(), POLLIN, 0};
-  return poll(&gone, 1, 60'000) == 1;
-}
-
-TEST(MpirunProcess, IsKilledWithWhatItHasStarted) {
-  const Folder folder;
-  make_mpirun(folder, "sleep 1000 &\necho $!\nwait\n");
-  MpirunProcess process({{(folder / "mpirun").string()}, {}});
-  const ProcessWatch child = printed_child(process);
-  ASSERT_FALSE(child.gone());
-  process.kill_with_children();
-  EXPECT_TRUE(ends(child));
-}
-
-TEST(MpirunProcess, LeavesNothingBehindWhereItHasEndedByItself) {
-  const Folder folder;
-  make_mpirun(folder, "sleep 1000 &\necho $!\nwait\n");
-  MpirunProcess process({{(folder / "mpirun").string()}, {}});
-  const ProcessWatch child = printed_child(process);
-  process.watch_children();
-  process.signal(SIGKILL);
-  while (!process.ended()) usleep(1000);
-  ASSERT_FALSE(child.gone());
-  process.kill_with_children();
-  EXPECT_TRUE(ends(child));
-}
-
-TEST(MpirunProcess, ThatCannotStartIsAnError) {
-  EXPECT_THROW(MpirunProcess({{"/nonexistent/mpirun"}, {}}), EnvironmentError);
 }
 
 TEST(MpirunMessages, PassWhatRanksPrintAndKeepBackRemarks) {

@@ -43,7 +43,7 @@ Error verdict_on(const std::vector<int>& watched, const std::string& remark, Ran
   const std::string dashes(74, '-');
   write_text(folder / "mpirun", "#!/bin/sh\n" + begin + "\ncat >&2 <<END\n" + dashes + "\n" + remark + "\n" + dashes +
                                     "\nEND\n" + end + "\n");
-  const MpirunCommand command{{"/bin/sh", (folder / "mpirun").string()}, {}};
+  const ChildCommand command{{"/bin/sh", (folder / "mpirun").string()}, {}};
   const SignalInbox inbox;
   const Outcome outcome = Supervisor(command, board, inbox, {.one_machine = true, .saves_on_request = true}).run();
   EXPECT_TRUE(outcome.error);
@@ -118,7 +118,7 @@ TEST(Supervisor, NamesWhoMayHaveBeenKilledBeforeItCouldBeWatchedWhereMpirunDoesN
 TEST(Supervisor, DoesNotBlameTheMachineForAnMpirunThatWasKilledBeforeItsRanksBegan) {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 2);
-  const MpirunCommand command{{"/bin/sh", "-c", "kill -KILL $$"}, {}};
+  const ChildCommand command{{"/bin/sh", "-c", "kill -KILL $$"}, {}};
   const SignalInbox inbox;
   const Outcome outcome = Supervisor(command, board, inbox, {.one_machine = true, .saves_on_request = true}).run();
   EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
@@ -145,7 +145,7 @@ Outcome outcome_of_hosts(const std::string& mpirun) {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 2);
   const SignalInbox inbox;
-  const MpirunCommand command{{"/bin/sh", "-c", mpirun}, {}};
+  const ChildCommand command{{"/bin/sh", "-c", mpirun}, {}};
   const Supervised hosts{
       .one_machine = false, .saves_on_request = true, .output = {.quiet = true}, .timeout = milliseconds(300)};
   return Supervisor(command, board, inbox, hosts).run();
@@ -208,7 +208,7 @@ TEST(Supervisor, EndsWithRanksWhoseWordsNobodyReads) {
 /// A supervisor whose mpirun stays until it is ended, and what it makes of the ranks.
 Outcome outcome_of(const StatusBoard& board) {
   const SignalInbox inbox;
-  const MpirunCommand command{{"/bin/sleep", "600"}, {}};
+  const ChildCommand command{{"/bin/sleep", "600"}, {}};
   return Supervisor(command, board, inbox, {.timeout = milliseconds(300)}).run();
 }
 
@@ -225,7 +225,7 @@ TEST(Supervisor, EndsAnMpirunThatIsStopped) {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 2);
   const SignalInbox inbox;
-  const MpirunCommand command{{"/bin/sh", "-c", "kill -STOP $$"}, {}};
+  const ChildCommand command{{"/bin/sh", "-c", "kill -STOP $$"}, {}};
   const Outcome outcome = Supervisor(command, board, inbox, {.timeout = milliseconds(300)}).run();
   EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
   ASSERT_TRUE(outcome.error);
@@ -281,7 +281,7 @@ TEST(Supervisor, TakesRanksThatAreDoneForDoneWhereMpirunIsStopped) {
   run_and_end(folder, {0, 1}, RankPhase::kDone);
   for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
   const SignalInbox inbox;
-  const MpirunCommand command{{"/bin/sh", "-c", "kill -STOP $$"}, {}};
+  const ChildCommand command{{"/bin/sh", "-c", "kill -STOP $$"}, {}};
   const Outcome outcome = Supervisor(command, board, inbox, {.timeout = milliseconds(300)}).run();
   EXPECT_EQ(outcome.code, ExitCode::kDone);
   EXPECT_FALSE(outcome.error);
@@ -294,7 +294,7 @@ TEST(Supervisor, DoesNotDisturbTheEndOfRanksThatAreDone) {
   run_and_end(folder, {0, 1}, RankPhase::kDone);
   for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
   const SignalInbox inbox;
-  const MpirunCommand command{{"/bin/sh", "-c", "sleep 0.5; echo last words"}, {}};
+  const ChildCommand command{{"/bin/sh", "-c", "sleep 0.5; echo last words"}, {}};
   testing::internal::CaptureStdout();
   std::raise(SIGTERM);
   const Outcome outcome = Supervisor(command, board, inbox, {.saves_on_request = true}).run();
