@@ -103,6 +103,22 @@ TEST_F(RanksWithoutMpi, WithDifferentJobsAreRefusedBeforeTheFirstStep) {
   EXPECT_THAT(ended.err, HasSubstr("train.steps: 6 / 5 (rank 0 / rank 1)"));
 }
 
+// Nothing but the job tells their run from others.
+TEST_F(RanksWithoutMpi, WithDifferentJobsAndVariablesAloneAreNamedOnBothBeforeTheTimeout) {
+  const std::string command =
+      std::string(LOCKSTEP_BINARY) + " train " + kConvnetJob + " --quiet --run-dir run --set train.steps=$STEPS";
+  std::vector<std::string> ranks{TORCHRUN_RANKS, "--recover"};
+  for (const char* rank : {"0", "1"}) ranks.insert(ranks.end(), {"--set", rank, "TORCHELASTIC_RUN_ID="});
+  ranks.insert(ranks.end(), {"--set", "0", "STEPS=6", "--set", "1", "STEPS=5", "2", "sh", "-c", command});
+  const Ended ended = Program(ranks, folder_.path()).wait();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  const std::string hashes = "other settings than rank 0: [0-9a-f]{32}, rank 0 [0-9a-f]{32}";
+  EXPECT_THAT(ended.err, ContainsRegex("refused rank 1 \\(process [0-9]+\\): .*" + hashes));
+  EXPECT_THAT(ended.err, ContainsRegex("rank 0 \\(process [0-9]+\\), which waits for rank 1, .*" + hashes));
+  EXPECT_EQ(count(ended.err, "was started with another job"), 2u) << ended.err;
+  EXPECT_EQ(count(ended.err, "(peer lost, exit 7)"), 2u) << ended.err;
+}
+
 TEST_F(RanksWithoutMpi, AskedToStopSaveAndEnd) {
   const Program running(torchrun(2, train("run", {"--set", "train.steps=100000"})), folder_.path());
   for (int i = 0; i < 12000 && read_text(folder_ / "run/metrics.jsonl").empty(); ++i) {

@@ -60,6 +60,12 @@ Digest256 proof_of(const Welcome& welcome, const Greeting& greeting, const Hello
   return hmac_sha256(std::as_bytes(std::span(key)), text);
 }
 
+PeerError other_job(const Hello& rank, const Hello& here, const std::string& reason) {
+  return PeerError(rank_name(rank, here) + " was started with another job: " + reason,
+                   "Start every rank with the same program, job and overrides. Give each of several runs a MASTER_PORT "
+                   "of its own.");
+}
+
 std::string rank_name(const Hello& of, const Hello& here) {
   const std::string where = of.host.str() == here.host.str() ? "" : " on " + of.host.str();
   return fmt::format("rank {} (process {}{})", of.rank, of.process, where);

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "comm/group/tcp/hmac.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 
@@ -20,7 +21,7 @@ inline constexpr std::uint64_t kGreetingMagic = 0x5445455247534c00;  // "\0LSGRE
 inline constexpr std::uint64_t kHelloMagic = 0x4f4c4c4548534c00;     // "\0LSHELLO"
 inline constexpr std::uint64_t kWelcomeMagic = 0x4d434c4557534c00;   // "\0LSWELCM"
 /// The version of these messages and of the frames behind them.
-inline constexpr std::uint64_t kTcpVersion = 5;
+inline constexpr std::uint64_t kTcpVersion = 6;
 
 /// Text of at most 255 bytes; longer text is cut.
 struct ShortText {
@@ -68,7 +69,14 @@ struct Hello {
 /// The hub's answer.
 struct Welcome {
   /// The more an asker has in common with the run, the later.
-  enum class Answer : std::uint64_t { kWelcome, kOtherRun, kOtherJob, kRefused };
+  enum class Answer : std::uint64_t {
+    kWelcome,
+    kOtherRun,
+    kOtherJob,
+    kOtherJobInPlace,  ///< the hub waits for a rank of this number, and this one with another job calls on
+    kRefused,
+    kDifferentJob,  ///< it is of this run, which ends for it
+  };
   std::uint64_t magic = kWelcomeMagic;
   Answer answer = Answer::kWelcome;
   Hello hub;           ///< without port, nonce and proof
@@ -83,6 +91,9 @@ static_assert(std::is_trivially_copyable_v<Welcome> && std::has_unique_object_re
 Digest256 proof_of(const Hello& hello, const Greeting& greeting, const RunKey& key);
 /// The proof of the hub that answers `hello`.
 Digest256 proof_of(const Welcome& welcome, const Greeting& greeting, const Hello& hello, const RunKey& key);
+
+/// For both sides where a rank of the run was started with another job; `reason` is the hub's.
+PeerError other_job(const Hello& rank, const Hello& here, const std::string& reason);
 
 /// "rank 1 (process 4711)", with the host where it is not that of `here`.
 std::string rank_name(const Hello& of, const Hello& here);

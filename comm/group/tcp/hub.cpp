@@ -29,7 +29,7 @@ constexpr auto kAbortWords = milliseconds(500);
 }  // namespace
 
 TcpHub::TcpHub(Socket listener, Socket own, const Hello& expected, const RunKey& key, milliseconds timeout,
-               milliseconds greeting)
+               milliseconds greeting, RankClaims claims)
     : listener_(std::move(listener)),
       port_(listener_.port()),
       expected_(expected),
@@ -38,6 +38,7 @@ TcpHub::TcpHub(Socket listener, Socket own, const Hello& expected, const RunKey&
       meetings_(
           expected.size, timeout,
           [this](int rank, const FrameHeader& header, Payload payload) { send(rank, header, std::move(payload)); }),
+      claims_(std::move(claims)),
       wake_(connected_pair()) {
   allow_connections(expected.size, fmt::format("the connections to {} ranks", expected.size));
   Connection& first = connections_.emplace_back();
@@ -128,7 +129,10 @@ void TcpHub::greet(Connection& connection) {
   connection.closed = state == Introduction::State::kOver || Clock::now() > connection.accepted + greeting_;
   if (connection.closed || state == Introduction::State::kWaits) return;
   const Hello& hello = connection.introduction.hello();
-  const Welcome welcome = judge(connection);
+  Welcome welcome = judge(connection);
+  if (welcome.answer == Welcome::Answer::kOtherJob) {
+    welcome.answer = judge_other_job(hello, welcome.reason.str());
+  }
   connection.introduction.answer(connection.socket, welcome, expected_, key_);
   connection.closed = welcome.answer != Welcome::Answer::kWelcome;
   if (!connection.closed) {
@@ -136,6 +140,10 @@ void TcpHub::greet(Connection& connection) {
     meetings_.name(hello.rank, rank_name(hello, expected_));
   } else if (welcome.answer == Welcome::Answer::kRefused) {
     warn_of(hello, welcome.reason.str());
+  }
+  if (welcome.answer == Welcome::Answer::kDifferentJob && claims_.all_told(missing())) {
+    const PeerError error = other_job(hello, expected_, welcome.reason.str());
+    for (const int rank : missing()) meetings_.lose(rank, PeerState::kFailed, encode(error));
   }
 }
 
@@ -175,6 +183,27 @@ Welcome TcpHub::judge(const Connection& connection) const {
     return refused(same ? Answer::kOtherRun : Answer::kRefused, rank_name(first, hello) + " is already there");
   }
   return {};
+}
+
+Welcome::Answer TcpHub::judge_other_job(const Hello& caller, const std::string& reason) {
+  const std::vector<int> awaited = missing();
+  if (std::ranges::find(awaited, caller.rank) == awaited.end()) return Welcome::Answer::kOtherJob;
+  const RankClaims::Stage stage = claims_.call(caller.rank, awaited, Clock::now());
+  if (stage == RankClaims::Stage::kPassesBy) return Welcome::Answer::kOtherJob;
+  warn_of(caller, reason);
+  return stage == RankClaims::Stage::kDecided ? Welcome::Answer::kDifferentJob : Welcome::Answer::kOtherJobInPlace;
+}
+
+std::vector<int> TcpHub::missing() const {
+  std::vector<bool> here(static_cast<std::size_t>(expected_.size));
+  for (const Connection& connection : connections_) {
+    if (connection.rank >= 0) here[static_cast<std::size_t>(connection.rank)] = true;
+  }
+  std::vector<int> ranks;
+  for (int rank = 0; rank < expected_.size; ++rank) {
+    if (!here[static_cast<std::size_t>(rank)] && !meetings_.has_lost(rank)) ranks.push_back(rank);
+  }
+  return ranks;
 }
 
 void TcpHub::warn_of(const Hello& refused, const std::string& reason) {

@@ -15,6 +15,7 @@
 #include "comm/group/tcp/greeting.h"
 #include "comm/group/tcp/introduction.h"
 #include "comm/group/tcp/meetings.h"
+#include "comm/group/tcp/rank_claims.h"
 
 namespace lockstep::comm {
 
@@ -28,7 +29,7 @@ class TcpHub {
   /// `own`: the end of rank 0's connection. `expected` says what ranks, and how many, may connect to `listener`, and
   /// they prove that they have the run's key; others are refused, with the reason.
   TcpHub(Socket listener, Socket own, const Hello& expected, const RunKey& key, std::chrono::milliseconds timeout,
-         std::chrono::milliseconds greeting = kGreeting);
+         std::chrono::milliseconds greeting = kGreeting, RankClaims claims = RankClaims());
   /// Sends what is still to be sent, for up to a second.
   ~TcpHub();
   TcpHub(const TcpHub&) = delete;
@@ -61,6 +62,10 @@ class TcpHub {
   void greet(Connection& connection);
   /// Why it may not join; a welcome if it may.
   Welcome judge(const Connection& connection) const;
+  /// Looks whether one with another job calls in place of a rank that has not come; tells of it.
+  Welcome::Answer judge_other_job(const Hello& caller, const std::string& reason);
+  /// The ranks that have not come, and are not known to be lost.
+  std::vector<int> missing() const;
   /// Logs a refusal, each reason once: whoever asks can bring one about again and again.
   void warn_of(const Hello& refused, const std::string& reason);
   void take(Connection& connection, const Frame& frame);
@@ -88,6 +93,7 @@ class TcpHub {
   std::list<Connection> connections_;
   std::optional<Abort> abort_;
   std::set<std::string> warned_of_;  ///< the reasons
+  RankClaims claims_;
   std::pair<Socket, Socket> wake_;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;

@@ -2,6 +2,7 @@
 #include "comm/group/tcp/rendezvous.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -138,8 +139,14 @@ TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milli
   while (!(has_refused() && ports.size() == 1)) {
     std::optional<Joined> joined = search.next(end);
     if (!joined) break;
-    if (joined->welcome.answer == Welcome::Answer::kWelcome) return *std::move(joined);
-    reasons.emplace(joined->welcome.answer, joined->welcome.reason.str());
+    const Welcome& welcome = joined->welcome;
+    if (welcome.answer == Welcome::Answer::kWelcome) return *std::move(joined);
+    if (welcome.answer == Welcome::Answer::kDifferentJob) throw other_job(hello, hello, welcome.reason.str());
+    const bool is_new = reasons.emplace(welcome.answer, welcome.reason.str()).second;
+    if (is_new && welcome.answer == Welcome::Answer::kOtherJobInPlace) {
+      spdlog::warn("{}, which waits for rank {}, passes this rank by: {}", rank_name(welcome.hub, hello), hello.rank,
+                   welcome.reason.str());
+    }
   }
   if (has_refused()) {
     throw EnvironmentError(fmt::format("rank 0 refuses rank {}: {}", hello.rank, reasons.at(Welcome::Answer::kRefused)),

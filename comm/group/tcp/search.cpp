@@ -110,7 +110,9 @@ HubSearch::State HubSearch::talk(Attempt& attempt) const {
   if (welcome.magic != kWelcomeMagic) return State::kOver;
   // Others than the run's hub may well say that this is not their run.
   const bool proven = are_equal(welcome.proof, proof_of(welcome, attempt.greeting, attempt.hello, key_));
-  return proven || welcome.answer != Welcome::Answer::kWelcome ? State::kAnswered : State::kOver;
+  const bool needs_proof =
+      welcome.answer == Welcome::Answer::kWelcome || welcome.answer == Welcome::Answer::kDifferentJob;
+  return proven || !needs_proof ? State::kAnswered : State::kOver;
 }
 
 HubSearch::State HubSearch::go_on(Attempt& attempt) {

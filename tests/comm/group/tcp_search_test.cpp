@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "comm/group/tcp/rendezvous.h"
 #include "comm/group/tcp/tcp_transport.h"
@@ -18,6 +19,7 @@ namespace lockstep::comm {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 
 /// The hub of a run beside.
@@ -70,6 +72,25 @@ TEST_F(Tcp, HubsOfOtherSizesAndJobsAreNamedWhenPatienceEnds) {
               HasSubstr("told of 2 ranks, rank 0 of 3"));
 }
 
+TEST_F(Tcp, ARankWithAnotherJobInThePlaceOfAMissingOneEndsBoth) {
+  const TcpRendezvous where = TcpRendezvous::from_environment(environment(1, 2));
+  std::pair<Socket, Socket> ends = connected_pair();
+  const TcpHub hub(listen_first(), std::move(ends.first), rank0_of(2, "a"), where.key, kTcpSoon, TcpHub::kGreeting,
+                   RankClaims(50ms, 200ms));
+  TcpLink rank0(std::move(ends.second), 0, "rank 0", kTcpSoon);
+  std::future<std::string> error =
+      std::async(std::launch::async, [] { return error_of_rank1<PeerError>(environment(1, 2), kTcpSoon); });
+  const auto names_both = AllOf(HasSubstr("rank 1 (process"), HasSubstr("was started with another job"),
+                                HasSubstr("other settings than rank 0: b, rank 0 a"));
+  try {
+    rank0.exchange(0, {.kind = OperationKind::kJoin}, nullptr, 0, "start");
+    FAIL() << "rank 1 has met rank 0";
+  } catch (const PeerError& met) {
+    EXPECT_THAT(met.what(), names_both);
+  }
+  EXPECT_THAT(error.get(), names_both);
+}
+
 /// Somebody who has come.
 Socket caller_of(const Socket& listener) {
   Socket caller;
@@ -79,14 +100,18 @@ Socket caller_of(const Socket& listener) {
   return caller;
 }
 
-TEST_F(Tcp, AHubThatRefusesIsPassedBy) {
+class TcpRefusal : public Tcp, public testing::WithParamInterface<Welcome::Answer> {};
+
+// One that has no proof that it is the run's hub, whatever it answers.
+TEST_P(TcpRefusal, OfAStrangerIsPassedBy) {
+  const Welcome::Answer answer = GetParam();
   const Socket listener = listen_first();
   const auto meet = [](int rank) { TcpTransport(join(rank, 2)).meet({.kind = OperationKind::kBarrier}); };
   std::future<void> rank1 = std::async(std::launch::async, meet, 1);
   {
     const Socket caller = caller_of(listener);
     const Greeting greeting;
-    const Welcome refusal{.answer = Welcome::Answer::kRefused};
+    const Welcome refusal{.answer = answer};
     Hello hello;
     EXPECT_TRUE(caller.send_all(&greeting, sizeof greeting, tcp_soon()));
     EXPECT_TRUE(caller.receive_all(&hello, sizeof hello, tcp_soon()));
@@ -97,6 +122,9 @@ TEST_F(Tcp, AHubThatRefusesIsPassedBy) {
   meet(0);
   rank1.get();
 }
+
+INSTANTIATE_TEST_SUITE_P(Answers, TcpRefusal,
+                         testing::Values(Welcome::Answer::kRefused, Welcome::Answer::kDifferentJob));
 
 TEST_F(Tcp, AHubOfAnotherVersionIsNamed) {
   const Socket listener = listen_at(0, true);
