@@ -69,7 +69,8 @@ void make_run_directory(const std::filesystem::path& path) {
 
 }  // namespace
 
-RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) : path_((run_dir / ".lock").string()) {
+RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience, Flock lock, Lease::Times lease)
+    : path_((run_dir / ".lock").string()), flock_(lock == nullptr ? flock : lock), times_(lease) {
   make_run_directory(run_dir);
   file_ = with_retries({}, [&] {
     const CallUnderWay under_way(StorageOperation::kOpen, path_);
@@ -80,32 +81,51 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) : 
     throw FileError("cannot make " + path_ + ": " + std::generic_category().message(errno),
                     "Check the permissions of the run directory, or choose another --run-dir.", errno);
   });
-  const auto is_busy = [this] {
-    const CallUnderWay under_way(StorageOperation::kOpen, path_);
-    return flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR);
-  };
+  const std::string holder = describe_holder();
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  for (bool said = patience < kWorthSaying; is_busy(); said = true) {
-    const std::string holder = read_holder(file_.get());
-    const std::string who = run_dir.string() + (holder.empty() ? "" : ": " + holder);
+  for (bool said = patience < kWorthSaying; is_busy(holder); said = true) {
+    const std::string other = lease_ ? lease_->holder() : read_holder(file_.get());
+    const std::string who = run_dir.string() + (other.empty() ? "" : ": " + other);
+    const milliseconds longest = lease_ ? std::max(patience, times_.lapse) : patience;
     if (!said) {
       spdlog::warn("another run is training in {}; waiting up to {} s for its end", who,
-                   std::chrono::duration_cast<std::chrono::seconds>(patience).count());
+                   std::chrono::duration_cast<std::chrono::seconds>(longest).count());
     }
-    if (std::chrono::steady_clock::now() > deadline) {
+    // One elsewhere may have ended long ago; it takes the lapse of its lease to see.
+    const bool may_have_ended = patience.count() > 0 && lease_ && !lease_->holder_lives();
+    if (!may_have_ended && std::chrono::steady_clock::now() > deadline) {
       throw UsageError("another run is training in " + who,
                        "Wait for its end or stop it, or choose another --run-dir.");
     }
     std::this_thread::sleep_for(kPoll);
   }
-  const std::string holder = describe_holder() + "\n";
+  const std::string text = holder + "\n";
   {
     const CallUnderWay under_way(StorageOperation::kWrite, path_);
     // A process that waits for the lock can do without these words.
     [[maybe_unused]] const bool told =
-        ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), holder.data(), holder.size(), 0) > 0;
+        ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), text.data(), text.size(), 0) > 0;
   }
   remove_abandoned_files(run_dir);
+}
+
+bool RunLock::is_busy(const std::string& holder) {
+  if (lease_) return !lease_->try_take(holder);
+  int error = 0;
+  {
+    const CallUnderWay under_way(StorageOperation::kOpen, path_);
+    if (flock_(file_.get(), LOCK_EX | LOCK_NB) == 0) return false;
+    error = errno;
+  }
+  if (error == EWOULDBLOCK || error == EINTR) return true;
+  const std::string path = (std::filesystem::path(path_).parent_path() / ".lease").string();
+  spdlog::warn(
+      "there are no locks (flock) where {} is: {}. {} keeps other runs out: a file that this one renews every "
+      "{} s",
+      path_, std::generic_category().message(error), path,
+      std::chrono::duration_cast<std::chrono::seconds>(times_.renewal).count());
+  lease_.emplace(path, times_);
+  return !lease_->try_take(holder);
 }
 
 RunLock::~RunLock() {

@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/train/record/lease.h"
 
 namespace lockstep::train {
 
@@ -18,15 +20,24 @@ class RunLock {
 
   /// Makes the directory where it is missing, its name durable, and removes what killed processes have left
   /// half-written in it. Waits for a run there that is just ending, having said on stderr for whom. Throws UsageError
-  /// when that one goes on, StorageError. Where the file system knows no locks, there is none.
-  explicit RunLock(const std::filesystem::path& run_dir, std::chrono::milliseconds patience = kPatience);
+  /// when that one goes on, StorageError. Where the file system knows no locks, as some of NFS, it says so and takes a
+  /// Lease instead. `lock`: flock().
+  using Flock = int (*)(int descriptor, int operation);
+  explicit RunLock(const std::filesystem::path& run_dir, std::chrono::milliseconds patience = kPatience,
+                   Flock lock = nullptr, Lease::Times lease = {});
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
  private:
+  /// Whether another run has it. `holder` names this one.
+  bool is_busy(const std::string& holder);
+
   std::string path_;
+  Flock flock_;
+  Lease::Times times_;
   Descriptor file_;
+  std::optional<Lease> lease_;  ///< in place of a lock
 };
 
 }  // namespace lockstep::train
