@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "comm/group/rank_names.h"
 #include "runtime/base/host_name.h"
 
 namespace lockstep::comm {
@@ -33,6 +34,8 @@ Seat Seat::of_this_process() {
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, boot);
   const std::string machine = boot.empty() ? host_name() : boot;
   std::memcpy(seat.machine, machine.data(), std::min(machine.size(), sizeof seat.machine - 1));
+  const std::string host = host_name();
+  std::memcpy(seat.host, host.data(), std::min(host.size(), sizeof seat.host - 1));
   struct stat status {};
   if (stat("/proc/self/ns/pid", &status) == 0) seat.pid_namespace = status.st_ino;
   seat.process = getpid();
@@ -60,6 +63,16 @@ Seating::Seating(const std::vector<Seat>& seats) : places_(seats.size()) {
 int Seating::machine_rank(int rank) const { return places_[place_of(rank)].machine_rank; }
 
 int Seating::machine_size(int rank) const { return places_[place_of(rank)].machine_size; }
+
+std::map<int, std::string> Seating::names_for(int rank) const {
+  const std::string here = places_[place_of(rank)].seat.host;
+  std::map<int, std::string> names;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Seat& seat = places_[i].seat;
+    names[static_cast<int>(i)] = rank_name(static_cast<int>(i), seat.process, seat.host, here);
+  }
+  return names;
+}
 
 std::map<int, pid_t> Seating::processes_beside(int rank) const {
   const Seat& here = places_[place_of(rank)].seat;

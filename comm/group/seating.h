@@ -16,6 +16,7 @@ namespace lockstep::comm {
 /// Where a rank runs. Plain bytes, which the ranks exchange.
 struct Seat {
   char machine[64] = {};            ///< the same for all processes of a running system
+  char host[64] = {};               ///< its name, for messages
   std::uint64_t pid_namespace = 0;  ///< inside which `process` means something
   std::int64_t process = 0;
   cpu_set_t cores{};  ///< that it may use: a launcher may have bound it to one
@@ -44,6 +45,8 @@ class Seating {
   /// The place of `rank` among the ranks of its machine, and their number.
   int machine_rank(int rank) const;
   int machine_size(int rank) const;
+  /// Each rank as errors of `rank` name it: "rank 1 (process 64 on b)".
+  std::map<int, std::string> names_for(int rank) const;
   /// The ranks whose processes `rank` can watch, itself among them, each with its process.
   std::map<int, pid_t> processes_beside(int rank) const;
   Topology topology_of(const Group& group) const;

@@ -14,7 +14,7 @@ SHORT = ("train.steps=12", "schedule=unset", "train.eval_every=0")
 ENDLESS = ("train.steps=100000000", "schedule=unset", "train.eval_every=0", "checkpoint.every_steps=0", "comm.timeout_s=5")
 PATIENCE_S = 60
 # Rank 2, which waits for rank 1 as well, may not have come either.
-MISSED = r"rank 1(, rank 2)? did not arrive within 5\.0 s"
+MISSED = r"rank 1 \(process \d+ on b\)(, rank 2 \(process \d+ on c\))? did not arrive within 5\.0 s"
 
 
 class OnHosts(unittest.TestCase):

@@ -63,9 +63,8 @@ void Peers::lose_late(std::span<const int> ranks, const std::string& what, std::
 std::string Peers::names(std::span<const int> ranks) const {
   std::string text;
   for (const int rank : ranks) {
-    text += fmt::format("{}rank {}", text.empty() ? "" : ", ", rank);
-    const auto process = processes_.find(rank);
-    if (process != processes_.end()) text += fmt::format(" (process {})", process->second.pid());
+    const auto name = names_.find(rank);
+    text += (text.empty() ? "" : ", ") + (name == names_.end() ? fmt::format("rank {}", rank) : name->second);
   }
   return text;
 }

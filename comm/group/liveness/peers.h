@@ -20,12 +20,14 @@
 namespace lockstep::comm {
 
 /// The other ranks as one rank sees them: which of them have ended or failed. Ranks of other nodes are known only by
-/// their silence. Thread-safe but for watch() and publish().
+/// their silence. Thread-safe but for name(), watch() and publish().
 class Peers {
  public:
   /// `on_failure` is called when this rank fails, once.
   explicit Peers(int rank, std::function<void()> on_failure = {}) : rank_(rank), on_failure_(std::move(on_failure)) {}
 
+  /// The names that errors call ranks by, "rank 1 (process 64 on b)"; before, they have their numbers alone.
+  void name(std::map<int, std::string> names) { names_ = std::move(names); }
   /// Watches the processes of this machine's ranks, which are alive now.
   void watch(const std::map<int, pid_t>& processes);
   /// Lets the ranks of a node see each other's state, in shared memory: one word a world rank. Keeps `memory`.
@@ -51,7 +53,7 @@ class Peers {
   /// The clock of the waits of all channels.
   WaitClock& waits() { return waits_; }
 
-  /// "rank 1 (process 4711), rank 2"
+  /// "rank 1 (process 4711), rank 2 (process 64 on b)"
   std::string names(std::span<const int> ranks) const;
 
  private:
@@ -60,6 +62,7 @@ class Peers {
 
   int rank_;
   std::function<void()> on_failure_;
+  std::map<int, std::string> names_;
   std::map<int, ProcessWatch> processes_;
   std::map<int, SharedWord*> states_;
   std::shared_ptr<const void> memory_;  // of the states

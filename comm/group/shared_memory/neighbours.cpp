@@ -11,6 +11,7 @@ Neighbours::Neighbours(Transport& world, bool shared_memory)
     : seating_(gather(world, {.kind = OperationKind::kJoin}, Seat::of_this_process())),
       shared_memory_(shared_memory),
       windows_(std::make_shared<SharedWindows>(world.rank())) {
+  world.peers().name(seating_.names_for(world.rank()));
   world.peers().watch(seating_.processes_beside(world.rank()));
   publish_states(world);
 }

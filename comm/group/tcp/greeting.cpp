@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/tcp/greeting.h"
 
-#include <fmt/format.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "comm/group/rank_names.h"
 #include "runtime/base/error.h"
 #include "runtime/base/printable.h"
 
@@ -67,8 +67,7 @@ PeerError other_job(const Hello& rank, const Hello& here, const std::string& rea
 }
 
 std::string rank_name(const Hello& of, const Hello& here) {
-  const std::string where = of.host.str() == here.host.str() ? "" : " on " + of.host.str();
-  return fmt::format("rank {} (process {}{})", of.rank, of.process, where);
+  return rank_name(of.rank, of.process, of.host.str(), here.host.str());
 }
 
 }  // namespace lockstep::comm
