@@ -13,6 +13,7 @@
 #include "launcher/supervisor/openmp_settings.h"
 #include "runtime/base/cores.h"
 #include "runtime/base/error.h"
+#include "runtime/base/program_search.h"
 
 namespace lockstep::launcher {
 

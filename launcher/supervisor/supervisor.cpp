@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "runtime/base/process.h"
+#include "runtime/base/program_search.h"
 #include "runtime/train/record/progress.h"
 #include "runtime/train/record/stdout_relay.h"
 #include "runtime/train/record/terminal.h"
