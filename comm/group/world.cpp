@@ -8,6 +8,7 @@
 #include "comm/group/host_communicator.h"
 #include "comm/group/join.h"
 #include "comm/group/nccl_communicator.h"
+#include "comm/group/network_choice.h"
 #include "runtime/base/error.h"
 #include "runtime/tensor/gpu.h"
 
@@ -39,6 +40,7 @@ World World::from_environment(const CommunicatorOptions& options) {
                          "each would train alone",
                      "Start them with srun --mpi=pmix, or with mpirun inside the allocation.");
   }
+  apply_network_choice();
   const bool without_mpi = environment.launcher == LaunchEnvironment::Launcher::kTorchrun;
   const Joined joined = without_mpi ? join_tcp(environment, options) : join_mpi(environment, options);
   const int rank = joined.transport->rank();

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "comm/group/launch_environment.h"
+#include "comm/group/network_choice.h"
 #include "comm/group/versions.h"
 #include "launcher/supervisor/error_block.h"
 #include "launcher/supervisor/mpirun.h"
@@ -110,6 +111,7 @@ int rank_count(const LaunchOptions& options) {
 }
 
 bool must_start_ranks(const LaunchOptions& options) {
+  comm::chosen_interfaces();
   const comm::LaunchEnvironment environment = comm::launch_environment();
   if (environment.launcher == comm::LaunchEnvironment::Launcher::kNone) {
     return options.max_restarts > 0 || ranks_to_start(options) > 1 || !options.hosts.empty();

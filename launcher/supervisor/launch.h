@@ -27,7 +27,7 @@ struct RankCommand {
 int rank_count(const LaunchOptions& options);
 
 /// Whether this process has to start the ranks, rather than being one. Throws UsageError when it is one and the options
-/// ask for other ranks than there are.
+/// ask for other ranks than there are, and where this host lacks the interface that was named.
 bool must_start_ranks(const LaunchOptions& options);
 
 /// Starts the ranks and stays until they have ended, starting them again where one was lost and the options say so.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/supervisor/launch_options.h"
 
+#include <cstdlib>
+
+#include "comm/group/network_choice.h"
 #include "runtime/base/error.h"
 #include "runtime/tensor/gpu.h"
 
@@ -12,11 +15,21 @@ const CLI::Validator& not_empty() {
   return kNotEmpty;
 }
 
+CLI::Option* add_interface(CLI::App& command, std::string& interface) {
+  // The ranks read the variable, on every host; an option of theirs would be one more that all commands hand on.
+  return command
+      .add_option("--interface", interface, "the network between ranks: an interface, as eth0, or 10.0.0.0/24")
+      ->type_name("NAME|NET")
+      ->check(not_empty())
+      ->each([](const std::string& value) { setenv(comm::kInterfaceVariable, value.c_str(), 1); });
+}
+
 void LaunchOptions::add_to(CLI::App& command, bool restarts) {
   command.add_option("--nproc", nproc, "start this many ranks, here or on --hosts")->check(CLI::Range(1, 1 << 20));
   command.add_option("--hosts", hosts, "the hosts to start ranks on, each with a number of ranks")
       ->type_name("A:4,B:4")
       ->check(not_empty());
+  add_interface(command, interface);
   command.add_option("--device", device, "what to compute on")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}));

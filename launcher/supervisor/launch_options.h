@@ -12,6 +12,7 @@ namespace lockstep::launcher {
 struct LaunchOptions {
   int nproc = 0;  ///< 0: not given
   std::string hosts;
+  std::string interface;  ///< a name or a network; empty: not given
   std::string device = "auto";
   int max_restarts = 0;
 
@@ -22,6 +23,9 @@ struct LaunchOptions {
   /// The device of the node's rank `local_rank`: a GPU, of which the ranks take turns, or the CPU where there is none.
   Device device_of(int local_rank) const;
 };
+
+/// Adds --interface, which sets LOCKSTEP_INTERFACE (comm/group/network_choice.h) for this process and its ranks.
+CLI::Option* add_interface(CLI::App& command, std::string& interface);
 
 /// Refuses an empty value, which a shell passes for an unset variable.
 const CLI::Validator& not_empty();

@@ -10,6 +10,7 @@
 #include <limits>
 #include <sstream>
 
+#include "comm/group/network_choice.h"
 #include "launcher/supervisor/openmp_settings.h"
 #include "runtime/base/cores.h"
 #include "runtime/base/error.h"
@@ -103,6 +104,12 @@ ChildCommand mpirun_command(int ranks, const std::string& hosts, const std::vect
   } else {
     command.arguments.insert(command.arguments.end(), {"--host", hosts});
     variables.merge(settings_of_the_user());
+    if (const char* const wanted = std::getenv(comm::kInterfaceVariable)) {
+      // Of mpirun and its daemons; each rank tells MPI itself. The second name is that of Open MPI 5.
+      for (const char* name : {"OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_prte_if_include"}) {
+        command.environment[name] = wanted;
+      }
+    }
   }
   // A rank that is to end is not asked first: what it had to save is saved by then. Open MPI 5 asks in any case.
   variables.emplace("OMPI_MCA_odls_base_sigkill_timeout", "0");

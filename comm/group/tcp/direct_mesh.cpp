@@ -163,7 +163,8 @@ DirectCard direct_card(TcpMembership& membership, const Socket& listener, std::i
   card.hello.channel = channel;
   card.hello.port = listener.port();
   card.lanes = direct_lanes();
-  card.address = ShortText::of(membership.link().own_address());
+  const std::string& chosen = membership.rendezvous().own_address;
+  card.address = ShortText::of(chosen.empty() ? membership.link().own_address() : chosen);
   return card;
 }
 

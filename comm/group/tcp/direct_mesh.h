@@ -38,7 +38,7 @@ struct DirectMesh {
 /// A rank sends its card to the others, through the hub, before they connect. Plain bytes.
 struct DirectCard {
   Hello hello;             ///< with the channel, and the port at which the rank listens
-  ShortText address{};     ///< by which it reaches the hub; empty on rank 0
+  ShortText address{};     ///< the chosen interface's, else that by which it reaches the hub; empty on rank 0 then
   std::int64_t lanes = 1;  ///< direct_lanes(): the least of all ranks counts
 };
 

@@ -15,6 +15,7 @@
 
 #include "comm/group/launcher_variables.h"
 #include "comm/group/liveness/peer_errors.h"
+#include "comm/group/network_choice.h"
 #include "comm/group/tcp/search.h"
 #include "runtime/base/error.h"
 
@@ -68,11 +69,13 @@ RunKey key_of_run(int master_port) {
 }
 
 /// At the first free one of the ports; none, with the error, where all stay taken.
-Socket listen_at_first(const std::vector<std::uint16_t>& ports, bool this_machine_only, int& error) {
+Socket listen_at_first(const std::vector<std::uint16_t>& ports, const TcpRendezvous& where, int& error) {
   const auto end = Clock::now() + kListening;
   do {
     for (const std::uint16_t port : ports) {
-      if (Socket listener = listen_at(port, this_machine_only)) return listener;
+      Socket listener =
+          where.own_address.empty() ? listen_at(port, where.address.empty()) : listen_at(where.own_address, port);
+      if (listener) return listener;
       error = errno;
     }
     std::this_thread::sleep_for(kBetweenPorts);
@@ -91,7 +94,10 @@ TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environme
   TcpRendezvous where;
   const std::string address = text_in("MASTER_ADDR");
   const int master_port = port_in("MASTER_PORT");
-  if (environment.local_size < environment.size) where.address = address;
+  if (environment.local_size < environment.size) {
+    where.address = address;
+    where.own_address = chosen_address();
+  }
   if (is_set("LOCKSTEP_MASTER_PORT")) {
     const int port = port_in("LOCKSTEP_MASTER_PORT");
     where.ports = {static_cast<std::uint16_t>(port)};
@@ -113,7 +119,7 @@ std::string TcpRendezvous::str() const {
 
 Socket TcpRendezvous::listen() const {
   int error = 0;
-  if (Socket listener = listen_at_first(ports, address.empty(), error)) return listener;
+  if (Socket listener = listen_at_first(ports, *this, error)) return listener;
   throw EnvironmentError("rank 0 cannot take connections at " + str() + ": " + std::generic_category().message(error),
                          "Choose another MASTER_PORT (torchrun --master-port), or name a free port of rank 0's machine "
                          "in LOCKSTEP_MASTER_PORT, the same on every rank.");
@@ -121,7 +127,7 @@ Socket TcpRendezvous::listen() const {
 
 Socket TcpRendezvous::listen_to_ranks(int rank) const {
   int error = 0;
-  if (Socket listener = listen_at_first(direct_ports, address.empty(), error)) return listener;
+  if (Socket listener = listen_at_first(direct_ports, *this, error)) return listener;
   throw EnvironmentError(fmt::format("rank {} cannot take connections of other ranks at port {} to {}: {}", rank,
                                      direct_ports.front(), direct_ports.back(), std::generic_category().message(error)),
                          "Choose another LOCKSTEP_MASTER_PORT, with free ports behind it on every machine.");
@@ -159,7 +165,8 @@ TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milli
   throw PeerError(
       fmt::format("{} ({})", error.what(), reason),
       "Look for an error of rank 0. It must be reachable there: see MASTER_ADDR, MASTER_PORT and firewalls; "
-      "LOCKSTEP_MASTER_PORT names a port that is open.");
+      "LOCKSTEP_MASTER_PORT names a port that is open. With LOCKSTEP_INTERFACE, MASTER_ADDR must lead to that "
+      "network.");
 }
 
 }  // namespace lockstep::comm

@@ -31,6 +31,7 @@ struct TcpRendezvous {
   RunKey key{};                                ///< of this run and no other; LOCKSTEP_SECRET is part of it
   std::vector<std::uint16_t> direct_ports{0};  ///< at which ranks listen for each other; 0: any
   bool named = false;                          ///< the environment tells this run from all others, whatever they do
+  std::string own_address{};  ///< at which this rank takes connections: that of the chosen interface; empty: at all
 
   /// From the environment variables. Throws UsageError that names one that is missing or wrong.
   static TcpRendezvous from_environment(const LaunchEnvironment& environment);

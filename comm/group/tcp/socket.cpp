@@ -69,14 +69,20 @@ std::ptrdiff_t outcome(std::ptrdiff_t moved) {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
 }
 
-Socket listen_in(int family, std::uint16_t port, bool this_machine_only) {
+Socket listen_as(int family, const sockaddr* address, socklen_t length) {
   Socket listener(socket(family, SOCK_STREAM | kFlags, 0));
   if (!listener) return {};
   set_option(listener.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (family == AF_INET6) set_option(listener.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (bind(listener.descriptor(), address, length) != 0) return {};
+  if (listen(listener.descriptor(), kBacklog) != 0) return {};
+  return listener;
+}
+
+Socket listen_in(int family, std::uint16_t port, bool this_machine_only) {
   sockaddr_storage address{};
   socklen_t length = 0;
   if (family == AF_INET6) {
-    set_option(listener.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
     sockaddr_in6 any{};
     any.sin6_family = AF_INET6;
     any.sin6_port = htons(port);
@@ -89,9 +95,19 @@ Socket listen_in(int family, std::uint16_t port, bool this_machine_only) {
     any.sin_addr.s_addr = htonl(this_machine_only ? INADDR_LOOPBACK : INADDR_ANY);
     std::memcpy(&address, &any, length = sizeof any);
   }
-  if (bind(listener.descriptor(), reinterpret_cast<const sockaddr*>(&address), length) != 0) return {};
-  if (listen(listener.descriptor(), kBacklog) != 0) return {};
-  return listener;
+  return listen_as(family, reinterpret_cast<const sockaddr*>(&address), length);
+}
+
+/// The numbers that `address`, a name or a number, has for TCP; null, with the reason, where it has none.
+std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> numbers_of(const std::string& address, std::uint16_t port,
+                                                              std::string& reason) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int unknown = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (unknown != 0) reason = gai_strerror(unknown);
+  return {unknown == 0 ? found : nullptr, &freeaddrinfo};
 }
 
 using AddressOf = int(int, sockaddr*, socklen_t*);
@@ -180,6 +196,15 @@ Socket listen_at(std::uint16_t port, bool this_machine_only) {
                          "Give this process a network, if only the loopback interface.");
 }
 
+Socket listen_at(const std::string& address, std::uint16_t port) {
+  std::string reason;
+  const auto found = numbers_of(address, port, reason);
+  Socket listener = found ? listen_as(found->ai_family, found->ai_addr, found->ai_addrlen) : Socket();
+  if (listener || (found && (errno == EADDRINUSE || errno == EACCES))) return listener;
+  throw EnvironmentError(
+      fmt::format("cannot take connections of other ranks at {}: {}", address, found ? text_of(errno) : reason));
+}
+
 void allow_connections(int connections, const std::string& what) {
   const std::filesystem::directory_iterator open("/proc/self/fd");
   const auto in_use = static_cast<rlim_t>(std::distance(begin(open), end(open)));
@@ -199,18 +224,9 @@ std::string loopback_address() {
 }
 
 std::vector<Socket> begin_connecting(const std::string& address, std::uint16_t port, std::string& reason) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int unknown = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (unknown != 0) {
-    reason = gai_strerror(unknown);
-    return {};
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
+  const auto addresses = numbers_of(address, port, reason);
   std::vector<Socket> attempts;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+  for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next) {
     Socket attempt(socket(each->ai_family, SOCK_STREAM | kFlags, 0));
     if (!attempt || (connect(attempt.descriptor(), each->ai_addr, each->ai_addrlen) != 0 && errno != EINPROGRESS)) {
       reason = text_of(errno);

@@ -55,6 +55,9 @@ class Socket {
 /// port is taken, with errno. Throws EnvironmentError where the machine has no network.
 Socket listen_at(std::uint16_t port, bool this_machine_only);
 
+/// The same at one address of this machine alone. Throws EnvironmentError where it is none.
+Socket listen_at(const std::string& address, std::uint16_t port);
+
 /// Makes sure that this process may open `connections` more connections, of which `what` names the purpose. Throws
 /// EnvironmentError where the limit on open files is too low.
 void allow_connections(int connections, const std::string& what);

@@ -39,8 +39,9 @@ class Tcp : public testing::Test {
     variables({{"MASTER_ADDR", "localhost"}, {"MASTER_PORT", store_.port()}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
   }
   ~Tcp() override {
-    for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE", "LOCKSTEP_MASTER_PORT",
-                             "LOCKSTEP_SECRET", "TORCHELASTIC_RUN_ID", "GROUP_WORLD_SIZE", "TORCHELASTIC_ERROR_FILE"}) {
+    for (const char* name :
+         {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE", "LOCKSTEP_MASTER_PORT", "LOCKSTEP_SECRET",
+          "LOCKSTEP_INTERFACE", "TORCHELASTIC_RUN_ID", "GROUP_WORLD_SIZE", "TORCHELASTIC_ERROR_FILE"}) {
       unsetenv(name);
     }
   }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "comm/group/host_communicator.h"
+#include "comm/group/network_choice.h"
 #include "comm/group/tcp/rendezvous.h"
 #include "comm/group/tcp/tcp_transport.h"
 #include "runtime/base/error.h"
@@ -239,6 +240,23 @@ TEST_F(Tcp, RanksOfSeveralMachinesUseTheAddress) {
     // Not every machine has IPv6.
     EXPECT_TRUE(connect_to(address, listener.port(), tcp_soon(), reason) || std::string(address) == "::1") << reason;
   }
+}
+
+TEST_F(Tcp, RanksOfSeveralMachinesListenAtTheChosenInterfaceAlone) {
+  variables({{"MASTER_ADDR", "127.0.0.1"}, {kInterfaceVariable, "127.0.0.0/8"}});
+  LaunchEnvironment elsewhere = environment(0, 4);
+  elsewhere.local_size = 1;
+  TcpRendezvous where = TcpRendezvous::from_environment(elsewhere);
+  EXPECT_EQ(where.own_address, "127.0.0.1");
+  where.ports = {0};
+  for (const Socket& listener : {where.listen(), where.listen_to_ranks(0)}) {
+    EXPECT_EQ(listener.own_address(), "127.0.0.1");
+    std::string reason;
+    EXPECT_FALSE(connect_to("127.0.0.2", listener.port(), tcp_soon(), reason)) << "an address of the same interface";
+    EXPECT_TRUE(connect_to("127.0.0.1", listener.port(), tcp_soon(), reason)) << reason;
+  }
+  elsewhere.local_size = 4;
+  EXPECT_EQ(TcpRendezvous::from_environment(elsewhere).own_address, "") << "ranks of one machine use its loopback";
 }
 
 TEST_F(Tcp, AnAddressWhereNobodyIsIsNamed) {

@@ -85,6 +85,19 @@ TEST(MpirunCommand, HandsTheUsersSettingsOnToOtherMachines) {
   EXPECT_EQ(command.environment.at("LOCKSTEP_RESTART_COUNT"), "0");
 }
 
+TEST(MpirunCommand, TellsMpirunTheNetworkBetweenHosts) {
+  setenv("LOCKSTEP_INTERFACE", "10.0.0.0/24", 1);
+  const MpirunCommand hosts = mpirun_command(2, "a,b", {}, {});
+  const MpirunCommand here = mpirun_command(2, "", {}, {});
+  unsetenv("LOCKSTEP_INTERFACE");
+  // Of Open MPI 4 and of 5.
+  for (const char* name : {"OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_prte_if_include"}) {
+    EXPECT_EQ(hosts.environment.at(name), "10.0.0.0/24");
+    EXPECT_FALSE(here.environment.contains(name));
+  }
+  EXPECT_THAT(hosts.arguments, Contains("LOCKSTEP_INTERFACE"));
+}
+
 TEST(MpirunCommand, SharesTheCoresBetweenTheRanks) {
   unsetenv("OMP_NUM_THREADS");
   EXPECT_EQ(mpirun_command(1 << 16, "", {}, {}).environment.at("OMP_NUM_THREADS"), "1");

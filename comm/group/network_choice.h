@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/interfaces.h"
+
+namespace lockstep::comm {
+
+/// The variable that names the network between ranks: an interface ("eth0") or a network ("10.0.0.0/24").
+inline constexpr const char* kInterfaceVariable = "LOCKSTEP_INTERFACE";
+
+/// This host's interfaces that LOCKSTEP_INTERFACE means; empty where it is unset. Throws UsageError, which lists the
+/// interfaces that there are, where the host has none of that name or in that network.
+std::vector<Interface> chosen_interfaces();
+
+/// The address of the chosen interfaces by which other hosts reach this rank; empty where none is chosen.
+std::string chosen_address();
+
+/// Has Open MPI and NCCL, which read their own variables when they start, use the chosen interfaces. NCCL knows no
+/// networks, and interfaces may be called differently on each host, so that each rank names its own.
+void apply_network_choice();
+
+/// The networks of this host and how to choose one, behind an error of ranks that did not find each other.
+std::string networks_of_this_host();
+
+}  // namespace lockstep::comm
