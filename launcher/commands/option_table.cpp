@@ -85,7 +85,10 @@ OptionRow row_of(const CLI::Option& option) {
 
 CommandRow command_of(const CLI::App& app) {
   CommandRow command{.name = app.get_name(), .description = app.get_description(), .rows = {}};
-  for (const CLI::Option* option : app.get_options()) command.rows.push_back(row_of(*option));
+  for (const CLI::Option* option : app.get_options()) {
+    // One without a group is for the program itself.
+    if (!option->get_group().empty()) command.rows.push_back(row_of(*option));
+  }
   return command;
 }
 

@@ -5,11 +5,11 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <sstream>
 #include <string_view>
 #include <utility>
+
+#include "launcher/hosts/host_names.h"
 
 namespace lockstep::launcher {
 
@@ -25,23 +25,11 @@ std::string read_some(int descriptor) {
   return std::string(buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
 }
 
-std::string this_host() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 }  // namespace
 
 std::vector<std::string> other_hosts(const std::string& hosts) {
-  std::vector<std::string> names;
-  std::istringstream list(hosts);
-  for (std::string host; std::getline(list, host, ',');) {
-    const std::string name = host.substr(0, host.find(':'));
-    if (name != this_host() && name != "localhost" && std::ranges::find(names, name) == names.end()) {
-      names.push_back(name);
-    }
-  }
+  std::vector<std::string> names = host_names(hosts);
+  std::erase_if(names, is_this_host);
   return names;
 }
 
