@@ -2,11 +2,12 @@
 #include "comm/group/world.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
+#include <string>
 
 #include "comm/group/host_communicator.h"
 #include "comm/group/join.h"
+#include "comm/group/launcher_variables.h"
 #include "comm/group/nccl_communicator.h"
 #include "comm/group/network_choice.h"
 #include "runtime/base/error.h"
@@ -17,8 +18,14 @@ namespace lockstep::comm {
 namespace {
 
 /// Whether srun has given its tasks the means to find each other. Without, Open MPI ends the process in MPI_Init.
-bool slurm_starts_mpi() {
-  return std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr || std::getenv("PMI_FD") != nullptr;
+bool slurm_starts_mpi() { return is_set("PMIX_RANK"); }
+
+/// Throws UsageError for tasks of srun --mpi=pmi2, which speaks another language than Open MPI.
+void refuse_pmi2() {
+  if (slurm_starts_mpi() || (!is_set("PMI_RANK") && !is_set("PMI_FD"))) return;
+  throw UsageError(
+      "srun was told --mpi=pmi2 (PMI_RANK or PMI_FD is set, PMIX_RANK is not), which Open MPI does not speak",
+      "Start the ranks with srun --mpi=pmix.");
 }
 
 }  // namespace
@@ -34,6 +41,7 @@ World World::from_environment(const CommunicatorOptions& options) {
     world.communicator_ = make_self_communicator(options.device);
     return world;
   }
+  if (environment.launcher == LaunchEnvironment::Launcher::kSlurm) refuse_pmi2();
   if (environment.launcher == LaunchEnvironment::Launcher::kSlurm && !slurm_starts_mpi()) {
     throw UsageError("environment variable SLURM_NTASKS promises " + std::to_string(environment.size) +
                          " ranks, but srun was not told to start MPI (PMIX_RANK, PMI_RANK and PMI_FD are not set): "

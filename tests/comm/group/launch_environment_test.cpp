@@ -147,6 +147,8 @@ TEST_F(LaunchedWith, APromiseOfOtherRanksWithoutWhatJoiningNeedsIsRefused) {
        {"SLURM_NTASKS is 4 and SLURM_PROCID is 3, but SLURM_STEP_ID is not set"}},
       {{{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "1"}},
        {"SLURM_NTASKS promises 2 ranks", "PMIX_RANK", "srun --mpi=pmix"}},
+      {{{"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}, {"PMI_RANK", "1"}, {"PMI_FD", "9"}},
+       {"srun was told --mpi=pmi2", "PMIX_RANK is not", "Start the ranks with srun --mpi=pmix."}},
       {{{"WORLD_SIZE", "four"}}, {"WORLD_SIZE is \"four\""}},
   };
   for (const auto& [variables, named] : cases) {
