@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/world.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "comm/group/host_communicator.h"
 #include "comm/group/join.h"
@@ -11,11 +15,16 @@
 #include "comm/group/nccl_communicator.h"
 #include "comm/group/network_choice.h"
 #include "runtime/base/error.h"
+#include "runtime/base/host_name.h"
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::comm {
 
 namespace {
+
+constexpr std::string_view kChooseNetwork =
+    " Open MPI uses every network that two hosts have, also one that leads nowhere: --interface NAME|NET, or "
+    "LOCKSTEP_INTERFACE, names the one to use, and lockstep doctor --hosts tries them.";
 
 /// Whether srun has given its tasks the means to find each other. Without, Open MPI ends the process in MPI_Init.
 bool slurm_starts_mpi() { return is_set("PMIX_RANK"); }
@@ -26,6 +35,26 @@ void refuse_pmi2() {
   throw UsageError(
       "srun was told --mpi=pmi2 (PMI_RANK or PMI_FD is set, PMIX_RANK is not), which Open MPI does not speak",
       "Start the ranks with srun --mpi=pmix.");
+}
+
+/// The ranks as MPI or TCP joins them, and those around this one.
+struct JoinedRanks {
+  Joined joined;
+  std::shared_ptr<Neighbours> neighbours;
+};
+
+JoinedRanks join_ranks(const LaunchEnvironment& environment, const CommunicatorOptions& options) {
+  const bool without_mpi = environment.launcher == LaunchEnvironment::Launcher::kTorchrun;
+  try {
+    const Joined joined = without_mpi ? join_tcp(environment, options) : join_mpi(environment, options);
+    return {joined, std::make_shared<Neighbours>(*joined.transport, options.shared_memory)};
+  } catch (const PeerError& error) {
+    // Ranks of one machine use no network. Over TCP the address is in the error.
+    if (without_mpi || environment.local_size == environment.size) throw;
+    throw PeerError(fmt::format("{}, as rank {} (process {} on {}) sees it\n{}", error.what(), environment.rank,
+                                getpid(), host_name(), networks_of_this_host()),
+                    error.advice() + std::string(kChooseNetwork));
+  }
 }
 
 }  // namespace
@@ -49,11 +78,9 @@ World World::from_environment(const CommunicatorOptions& options) {
                      "Start them with srun --mpi=pmix, or with mpirun inside the allocation.");
   }
   apply_network_choice();
-  const bool without_mpi = environment.launcher == LaunchEnvironment::Launcher::kTorchrun;
-  const Joined joined = without_mpi ? join_tcp(environment, options) : join_mpi(environment, options);
+  const auto [joined, neighbours] = join_ranks(environment, options);
   const int rank = joined.transport->rank();
-  const auto neighbours = std::make_shared<Neighbours>(*joined.transport, options.shared_memory);
-  if (!without_mpi) {
+  if (environment.launcher != LaunchEnvironment::Launcher::kTorchrun) {
     world.local_rank_ = neighbours->seating().machine_rank(rank);
     world.local_size_ = neighbours->seating().machine_size(rank);
   }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "comm/group/launch_environment.h"
+#include "launcher/commands/join_watch.h"
 #include "launcher/supervisor/error_block.h"
 #include "launcher/supervisor/openmp_settings.h"
 #include "runtime/kernels/cpu/threads.h"
@@ -47,6 +48,12 @@ std::string place_of(const comm::LaunchEnvironment& environment, const StatusBoa
   if (environment.size == 1) return "";
   const bool works = entry.phase >= RankPhase::kInit && entry.phase <= RankPhase::kEval;
   return "on rank " + std::to_string(environment.rank) + (works ? ", " + train::str(entry) : "");
+}
+
+/// One of several ranks that do not come out of MPI's start.
+void end_unjoined(const Error& error) {
+  give_way(error, false);
+  end_rank(error);
 }
 
 enum class Stage { kJoins, kWorks, kEnds };
@@ -98,7 +105,11 @@ ExitCode run_rank(const std::function<job::Checked()>& load, const LaunchOptions
     const job::Job& job = checked.job;
     const Device device = launch.device_of(environment.local_rank);
     set_phase(RankPhase::kJoin);
-    world.emplace(comm::World::from_environment(communicator_options(job, device)));
+    {
+      std::optional<JoinWatch> watch;
+      if (environment.size > 1) watch.emplace(JoinWatch::limit_for(timeout_of(job.comm())), end_unjoined);
+      world.emplace(comm::World::from_environment(communicator_options(job, device)));
+    }
     if (world->size() > 1) train::require_same_job(*world->communicator(), job);
     set_phase(RankPhase::kJoined);
     stage = Stage::kWorks;

@@ -49,8 +49,10 @@ std::string indented(const std::string& text, const std::string& first, const st
   return result;
 }
 
-/// How long a failed rank waits for a rank that is closer to the cause, which reports and ends this one.
-milliseconds patience(ExitCode code, int rank, bool joined) {
+/// How long a failed rank waits for a rank that is closer to the cause, which reports and ends this one. Where the
+/// ranks have not found each other, each host has something to tell, once.
+milliseconds patience(ExitCode code, int rank, int local_rank, bool joined) {
+  if (code == ExitCode::kPeerLost && !joined && local_rank > 0) return milliseconds(3000);
   if (code == ExitCode::kPeerLost) return milliseconds(rank == 0 ? 800 : 1200);
   if (rank == 0) return milliseconds(0);
   // mpirun lets a second pass before it ends the others of a rank that just exits.
@@ -81,7 +83,8 @@ void give_way(const Error& error, bool joined) {
     // It asks the ranks beside a lost one to end as soon as it sees it, and they have not said yet what they met.
     for (const int number : {SIGTERM, SIGINT}) std::signal(number, SIG_IGN);
   }
-  if (environment.size > 1) std::this_thread::sleep_for(patience(error.code(), environment.rank, joined));
+  if (environment.size > 1)
+    std::this_thread::sleep_for(patience(error.code(), environment.rank, environment.local_rank, joined));
 }
 
 comm::LaunchEnvironment environment_or_lone() {

@@ -6,7 +6,6 @@
 
 #include <numeric>
 
-#include "comm/group/mpi/mpi_comm.h"
 #include "runtime/base/error.h"
 
 namespace lockstep::comm {
@@ -38,9 +37,15 @@ Group promised_world(const LaunchEnvironment& environment, MpiLibrary& library) 
 }  // namespace
 
 MpiMembership::MpiMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options)
-    : timeout_(options.timeout), world_(promised_world(environment, library_)), peers_(world_.rank) {
+    : timeout_(options.timeout),
+      world_(promised_world(environment, library_)),
+      peers_(world_.rank),
+      start_(MPI_COMM_WORLD, world_, peers_, timeout_) {
+  // The first call in which ranks of different hosts connect: MPI waits without end for a network that leads nowhere.
+  start_.complete({.kind = OperationKind::kJoin}, [this](MPI_Request* request) {
+    return MPI_Comm_idup(MPI_COMM_WORLD, &comms_.emplace_back(), request);
+  });
   const std::lock_guard lock(mpi_mutex());
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comms_.emplace_back()), "MPI_Comm_dup");
   check_mpi(MPI_Comm_set_errhandler(comms_.front(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 

@@ -6,6 +6,7 @@
 #include "comm/group/communicator.h"
 #include "comm/group/join.h"
 #include "comm/group/launch_environment.h"
+#include "comm/group/mpi/mpi_comm.h"
 #include "comm/group/mpi/mpi_library.h"
 #include "comm/group/transport.h"
 
@@ -15,7 +16,8 @@ namespace lockstep::comm {
 /// alone, because ending it waits for the others.
 class MpiMembership final : public Membership {
  public:
-  /// Throws EnvironmentError unless MPI finds as many ranks as `environment` promises.
+  /// Throws EnvironmentError unless MPI finds as many ranks as `environment` promises, PeerError where they do not
+  /// reach each other within the timeout.
   MpiMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options);
   MpiMembership(const MpiMembership&) = delete;
   MpiMembership& operator=(const MpiMembership&) = delete;
@@ -40,6 +42,7 @@ class MpiMembership final : public Membership {
   MpiLibrary library_;
   Group world_;
   Peers peers_;
+  MpiComm start_;  ///< MPI's own communicator of all ranks; after an error its messages may still be on their way
   std::vector<MPI_Comm> comms_;
 };
 
