@@ -15,6 +15,7 @@
 
 #include "comm/group/network_choice.h"
 #include "comm/group/versions.h"
+#include "launcher/hosts/marked_processes.h"
 #include "launcher/hosts/probe.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/interfaces.h"
@@ -73,6 +74,10 @@ Json reach(const Json& targets) {
 Json answer(const Json& words) {
   const std::string what = words.at("do").get<std::string>();
   if (what == "reach") return reach(words.at("targets"));
+  if (what == "kill") {
+    kill_marked(words.at("mark").get<std::string>());
+    return Json::object();
+  }
   if (what == "measure") {
     const LinkSpeed speed = measure(address_in(words));
     return {{"reason", speed.reason},

@@ -12,6 +12,7 @@ namespace lockstep::launcher {
 ///
 ///   {"do": "clock"}                                        {"us"}: of the system's clock
 ///   {"do": "reach", "targets": [{"address", "port", "id"}]}  {"reasons": [TEXT]}: why not; all are tried at once
+///   {"do": "kill", "mark": TEXT}                           {}: marked_processes.h
 ///   {"do": "measure", "address", "port", "id"}             {"reason", "latency_us", "mbit_per_s", "mtu"}
 ///
 /// Ends after a minute in any case.

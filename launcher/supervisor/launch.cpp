@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -13,11 +15,15 @@
 #include "comm/group/launch_environment.h"
 #include "comm/group/network_choice.h"
 #include "comm/group/versions.h"
+#include "launcher/hosts/host_names.h"
+#include "launcher/hosts/hosts_examination.h"
+#include "launcher/hosts/marked_processes.h"
 #include "launcher/supervisor/error_block.h"
 #include "launcher/supervisor/mpirun.h"
 #include "launcher/supervisor/restart_pause.h"
 #include "launcher/supervisor/scratch_directory.h"
 #include "launcher/supervisor/supervisor.h"
+#include "runtime/base/host_name.h"
 #include "runtime/train/record/stdout_relay.h"
 #include "runtime/train/record/terminal.h"
 
@@ -46,6 +52,13 @@ void require_mpi(int ranks) {
           " --no-python lockstep ..., or build where MPI is installed (Debian: libopenmpi-dev openmpi-bin).");
 }
 
+/// By which the daemons that mpirun starts on other hosts are known there as this process's.
+const std::string& mark() {
+  static const std::string kMark = fmt::format("lockstep-{}-{}-{}", host_name(), getpid(),
+                                               std::chrono::system_clock::now().time_since_epoch().count());
+  return kMark;
+}
+
 Outcome start(int ranks, const LaunchOptions& options, const RankCommand& command, int restart,
               const SignalInbox& inbox) {
   ScratchDirectory scratch;
@@ -65,14 +78,20 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
       variables.emplace(name, scratch.path().string());
     }
   }
-  const ChildCommand mpirun = mpirun_command(ranks, options.hosts, command.arguments(restart), variables);
-  return Supervisor(mpirun, board, inbox,
-                    {.one_machine = options.hosts.empty(),
-                     .saves_on_request = command.saves_on_request,
-                     .output = command.output,
-                     .timeout = command.timeout,
-                     .joined = [&scratch] { scratch.remove(); },
-                     .hosts = other_hosts(options.hosts)})
+  ChildCommand mpirun = mpirun_command(ranks, options.hosts, command.arguments(restart), variables);
+  if (!options.hosts.empty()) {
+    // Of no meaning to them; but mpirun writes its settings into the command line of its daemons.
+    for (const char* name : {"OMPI_MCA_lockstep_start", "PRTE_MCA_lockstep_start"}) mpirun.environment[name] = mark();
+  }
+  return Supervisor(
+             mpirun, board, inbox,
+             {.one_machine = options.hosts.empty(),
+              .saves_on_request = command.saves_on_request,
+              .output = command.output,
+              .timeout = command.timeout,
+              .joined = [&scratch] { scratch.remove(); },
+              .hosts = other_hosts(options.hosts),
+              .ranks_here = options.hosts.empty() || std::ranges::any_of(host_names(options.hosts), is_this_host)})
       .run();
 }
 
@@ -83,6 +102,14 @@ Outcome try_to_start(int ranks, const LaunchOptions& options, const RankCommand&
   } catch (const Error& error) {
     return {.code = error.code(), .error = error};
   }
+}
+
+/// Ranks that never found each other do not know why; the hosts, tried from here, may tell.
+void explain_start(const LaunchOptions& options, const Outcome& outcome) {
+  if (options.hosts.empty() || outcome.joined || outcome.code != ExitCode::kPeerLost || outcome.stop_requested) return;
+  kill_marked_on(other_hosts(options.hosts), mark());
+  const std::string findings = findings_text(examine_hosts(host_names(options.hosts)));
+  if (!findings.empty()) spdlog::warn("between the hosts there is\n{}", findings);
 }
 
 /// From here on a request to stop comes too late: the job is over, and ends as what it is.
@@ -138,6 +165,7 @@ ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
     const auto since = std::chrono::system_clock::now();
     const Outcome outcome = try_to_start(ranks, options, command, restart, inbox);
     if (command.ended) command.ended(outcome, restart, since);
+    explain_start(options, outcome);
     const bool again = outcome.code == ExitCode::kPeerLost && !outcome.stop_requested && restart < options.max_restarts;
     if (!again) {
       ignore_requests();

@@ -62,6 +62,12 @@ bool RankWatch::all_joined() const {
          });
 }
 
+bool RankWatch::any_joined() const {
+  return any([](RankPhase phase) {
+    return phase >= RankPhase::kJoined && phase != RankPhase::kNotJoined && phase != RankPhase::kFailed;
+  });
+}
+
 bool RankWatch::any_at_work() const {
   return any([](RankPhase phase) { return phase > RankPhase::kJoined && phase != RankPhase::kNotJoined; });
 }

@@ -37,6 +37,8 @@ class RankWatch {
   train::StatusBoard::Entry entry(int rank) const { return board_.get(rank); }
   /// Whether every rank is one of the others, or was.
   bool all_joined() const;
+  /// Whether any rank is one of the others now.
+  bool any_joined() const;
   /// Whether any rank has begun its start-up; from then on it obeys requests to save and exit.
   bool any_at_work() const;
   /// Whether any rank has met an error that it reports itself.

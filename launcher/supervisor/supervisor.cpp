@@ -34,6 +34,8 @@ constexpr milliseconds kStartPoll{20};
 constexpr milliseconds kLook{250};
 /// How much longer than the ranks' own timeout the supervisor waits, so that the ranks notice first.
 constexpr milliseconds kRanksFirst{1000};
+/// How long mpirun may take at least to start the first rank on this and other machines.
+constexpr milliseconds kLeastStart{15'000};
 /// How long mpirun may take to notice which rank died first, and how, before the others are killed.
 constexpr milliseconds kNoticeTime{1000};
 constexpr milliseconds kNoticePoll{5};
@@ -101,6 +103,7 @@ Outcome Supervisor::run() {
     }
     pass_output();
     ranks_.find_started();
+    joined_ = joined_ || ranks_.any_joined();
     tell_of_joining();
     on_ranks_ended(ranks_.take_ended());
     look_for_silence();
@@ -119,6 +122,7 @@ Outcome Supervisor::run() {
   Outcome result = outcome();
   result.stop_requested = stop_requested_;
   result.step = newest_step();
+  result.joined = !supervised_.ranks_here || joined_;
   return result;
 }
 
@@ -238,8 +242,19 @@ std::optional<Error> Supervisor::silence(milliseconds elapsed) {
         fmt::format("host {} no longer answers{}", *host, step > 0 ? fmt::format(", at step {}", step) : ""),
         "Look whether it runs and ssh leads there. " + advice());
   }
-  if (!supervised_.one_machine) return std::nullopt;
+  if (!supervised_.one_machine) return not_started(elapsed);
   return rank_silence_.look(ranks_, elapsed);
+}
+
+std::optional<Error> Supervisor::not_started(milliseconds elapsed) {
+  lengthen(starting_, supervised_.ranks_here && !ranks_.any_started(), elapsed);
+  const milliseconds limit = std::max(supervised_.timeout + kRanksFirst, kLeastStart);
+  if (starting_ < limit) return std::nullopt;
+  return PeerError(
+      fmt::format("no rank has started within {} s: mpirun's daemons on {} have not connected to this host",
+                  std::chrono::duration_cast<std::chrono::seconds>(limit).count(), fmt::join(supervised_.hosts, ", ")),
+      "Open the ports between the hosts, or name a network that leads to all of them: --interface "
+      "NAME|NET. Where the hosts are only slow, raise comm.timeout_s.");
 }
 
 bool Supervisor::end_hangs(milliseconds elapsed) {

@@ -28,6 +28,7 @@ struct Outcome {
   std::uint64_t step = 0;      ///< that the ranks had come to
   std::string where;           ///< of an error: "rank 1, in step 57, backward"; may be empty
   bool stop_requested = false;
+  bool joined = true;  ///< any rank has joined the others, as far as this machine can know
 };
 
 /// The facts that the supervisor needs of the ranks.
@@ -40,6 +41,7 @@ struct Supervised {
   /// Called once, when all ranks have joined: they need no file any more to find each other.
   std::function<void()> joined = {};
   std::vector<std::string> hosts = {};  ///< the other machines that ranks are on
+  bool ranks_here = true;               ///< some are on this one
 };
 
 /// Runs mpirun once. Prints what the ranks print, names a rank that is lost, silent or never starts and ends the
@@ -65,6 +67,8 @@ class Supervisor {
   void on_ranks_ended(const std::vector<int>& ranks);
   void look_for_silence();
   std::optional<Error> silence(std::chrono::milliseconds elapsed);
+  /// Where no rank starts: mpirun waits without end for its daemons on other hosts to connect.
+  std::optional<Error> not_started(std::chrono::milliseconds elapsed);
   /// That any rank of this machine has come to.
   std::uint64_t newest_step() const;
   /// Whether ranks that are done, or mpirun behind its last rank, take too long to end.
@@ -109,11 +113,13 @@ class Supervisor {
   Clock::time_point suspects_ended_;
   std::optional<int> not_joined_;  ///< the first rank that ended by itself before it had joined
   bool settled_ = false;           ///< mpirun knows how the suspects ended
+  bool joined_ = false;            ///< any rank of this machine has
   bool stop_requested_ = false;
   bool stop_forced_ = false;  ///< the ranks were ended before they had saved
   RankSilence rank_silence_;
   std::optional<HostWatch> hosts_;
   std::chrono::milliseconds mpirun_stopped_{0};
+  std::chrono::milliseconds starting_{0};       ///< without any rank of this machine
   std::chrono::milliseconds without_ranks_{0};  ///< that mpirun has gone on
   std::chrono::milliseconds leaving_{0};        ///< that ranks have gone on after all had their exit code
   Clock::time_point last_look_ = Clock::now();

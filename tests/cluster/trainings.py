@@ -34,24 +34,26 @@ class Ended:
 
 class Training:
     """One run on hosts, a number of ranks on each, with its run directory in the shared folder: an empty one, or, if not
-    fresh, that of the run before. `launcher`: the host on which `--hosts` is said; the first one by default."""
+    fresh, that of the run before. `launcher`: the host on which `--hosts` is said; the first one by default. `options`: of
+    the command; `of_mpirun`: of mpirun, where that is the way."""
 
     def __init__(self, cluster, way, hosts, ranks_a_host=1, settings=(), fresh=True, lockstep=LOCKSTEP, launcher=None,
-                 environment=None):
+                 environment=None, options=(), of_mpirun=()):
         self.cluster = cluster
         self.logs = []
         self.environment = {**ONE_THREAD, **(environment or {})}
         self.run_dir = cluster.state / "shared/run"
         if fresh:
             shutil.rmtree(self.run_dir, ignore_errors=True)
-        train = [lockstep, "train", JOB, "--run-dir", "/shared/run", "--device", "cpu"]
+        train = [lockstep, "train", JOB, "--run-dir", "/shared/run", "--device", "cpu", *options]
         for setting in settings:
             train += ["--set", setting]
         places = ",".join(f"{host}:{ranks_a_host}" for host in hosts)
         if way == "hosts":
             self.processes = [self.start(launcher or hosts[0], [*train, "--hosts", places], {})]
         elif way == "mpirun":
-            self.processes = [self.start(hosts[0], ["mpirun", "--host", places, "--bind-to", "none", *train], MPIRUN_AS_ROOT)]
+            self.processes = [self.start(hosts[0], ["mpirun", "--host", places, "--bind-to", "none", *of_mpirun, *train],
+                                         MPIRUN_AS_ROOT)]
         else:
             self.processes = [self.start(host, train, self.variables(way, hosts, ranks_a_host, place, local))
                               for place, host in enumerate(hosts) for local in range(ranks_a_host)]

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/hosts/marked_processes.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "launcher/hosts/examined_host.h"
+#include "runtime/base/process.h"
+
+namespace lockstep::launcher {
+
+namespace fs = std::filesystem;
+
+void kill_marked(const std::string& mark) {
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
+    const std::string number = entry.path().filename();
+    pid_t pid = 0;
+    std::from_chars(number.data(), number.data() + number.size(), pid);
+    if (pid <= 1 || pid == getpid()) continue;
+    // First: a process that has its number later is not meant.
+    const ProcessWatch process(pid);
+    std::ostringstream command;
+    command << std::ifstream(entry.path() / "cmdline").rdbuf();
+    if (command.str().find(mark) != std::string::npos) process.signal(SIGKILL);
+  }
+}
+
+void kill_marked_on(const std::vector<std::string>& hosts, const std::string& mark) {
+  std::vector<std::jthread> threads;
+  for (const std::string& name : hosts) {
+    threads.emplace_back([name, &mark] {
+      ExaminedHost host(name);
+      host.greet();
+      host.ask({{"do", "kill"}, {"mark", mark}});
+    });
+  }
+}
+
+}  // namespace lockstep::launcher

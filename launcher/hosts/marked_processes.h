@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockstep::launcher {
+
+/// Kills the processes of this host that have the mark in their command line.
+void kill_marked(const std::string& mark);
+
+/// The same on other hosts, over ssh, 8 s at most: a daemon of mpirun that cannot connect to it goes on for minutes.
+void kill_marked_on(const std::vector<std::string>& hosts, const std::string& mark);
+
+}  // namespace lockstep::launcher
