@@ -50,6 +50,7 @@ std::vector<std::string> rank_arguments(const TrainCommand& command, const std::
   if (!command.run_dir.empty()) arguments.insert(arguments.end(), {"--run-dir", command.run_dir});
   if (command.output.quiet) arguments.emplace_back("--quiet");
   if (command.output.json) arguments.emplace_back("--json");
+  if (!command.output.on_event.empty()) arguments.insert(arguments.end(), {"--on-event", command.output.on_event});
   return arguments;
 }
 
@@ -200,6 +201,11 @@ void add_train(CLI::App& app, Action& chosen) {
       ->check(not_empty());
   train.add_flag("--quiet", command->output.quiet, "print errors and the result alone");
   train.add_flag("--json", command->output.json, "print the lines of metrics.jsonl to stdout, all else to stderr");
+  train
+      .add_option("--on-event", command->output.on_event,
+                  "a command that gets each line of metrics.jsonl on stdin; rank 0 starts it by the shell")
+      ->type_name("COMMAND")
+      ->check(not_empty());
   train.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
 }
 

@@ -64,11 +64,13 @@ class MetricLines final : public OutputSink {
 
 }  // namespace
 
-Metrics::Metrics(OutputWriter& output, const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo)
+Metrics::Metrics(OutputWriter& output, const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo,
+                 EventCommand* listener)
     : output_(output),
       earlier_(drop_later_steps(run_dir, resumed_step)),
       lines_(std::make_shared<LineFile>(run_dir / "metrics.jsonl")),
       sink_(output.add(std::make_unique<MetricLines>(lines_, echo))),
+      listener_(listener),
       tensorboard_(output, run_dir.string(), static_cast<std::int64_t>(resumed_step) + 1) {}
 
 void Metrics::step(const StepReport& report) {
@@ -130,6 +132,10 @@ void Metrics::event(const Json& line) {
   output_.nudge();
 }
 
-void Metrics::add(const Json& line) { output_.write(sink_, one_line(line) + '\n'); }
+void Metrics::add(const Json& line) {
+  const std::string text = one_line(line) + '\n';
+  output_.write(sink_, text);
+  if (listener_ != nullptr) listener_->write(text);
+}
 
 }  // namespace lockstep::train

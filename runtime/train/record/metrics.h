@@ -9,6 +9,7 @@
 
 #include "runtime/train/record/earlier_metrics.h"
 #include "runtime/train/record/eval_result.h"
+#include "runtime/train/record/event_command.h"
 #include "runtime/train/record/line_file.h"
 #include "runtime/train/record/output_writer.h"
 #include "runtime/train/record/step_report.h"
@@ -23,8 +24,9 @@ class Metrics {
   /// The files of `run_dir`, which `output` opens and writes; it outlives this. What they tell of steps behind
   /// `resumed_step` is dropped, as those steps are trained again; that a run failed, was stopped or restarted there
   /// stays. What cannot be read or rewritten for that, or is no regular file, is set aside. `echo`: print each line to
-  /// stdout, too.
-  Metrics(OutputWriter& output, const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo);
+  /// stdout, too. `listener`: is told each line, too; null: none is.
+  Metrics(OutputWriter& output, const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo,
+          EventCommand* listener = nullptr);
 
   // No call waits for the disk. They throw StorageError once the file was deleted or replaced.
   void step(const StepReport& report);
@@ -44,6 +46,7 @@ class Metrics {
   EarlierMetrics earlier_;
   std::shared_ptr<LineFile> lines_;
   OutputWriter::SinkId sink_;
+  EventCommand* listener_;
   TensorBoardWriter tensorboard_;
 };
 

@@ -26,6 +26,8 @@ using std::chrono::milliseconds;
 /// For what a run wrote last, where it ends as it should. Otherwise somebody may wait for this process to end.
 constexpr milliseconds kEndPatience{10'000};
 constexpr milliseconds kPatience{2000};
+/// In which a command that is told of events may send what it has to a server.
+constexpr milliseconds kPatienceForCommand{30'000};
 
 void warn(const std::string& trouble) {
   end_live_line();
@@ -53,7 +55,8 @@ void RunDirectory::begin(std::uint64_t step, std::uint64_t applied, std::uint64_
     warn(std::string(error.what()) + "; training goes on");
   }
   take_record_room(options_.run_dir);
-  metrics_.emplace(output_, options_.run_dir, step, options_.output.json);
+  if (!options_.output.on_event.empty()) listener_.emplace(options_.output.on_event, warn);
+  metrics_.emplace(output_, options_.run_dir, step, options_.output.json, listener_ ? &*listener_ : nullptr);
   summary_.steps = step;
   summary_.applied_steps = applied;
   summary_.skipped_steps = skipped;
@@ -194,6 +197,7 @@ void RunDirectory::close(const RunEnd& end, milliseconds patience) {
   }
   metrics_->event(event_line(end));
   output_.flush(patience);
+  if (listener_) listener_->finish(end.status == RunEnd::Status::kDone ? kPatienceForCommand : patience);
   for (const auto& [name, count] : output_.lost()) warn(fmt::format("{}: {} entries are not written", name, count));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/train/record/event_command.h"
 #include "runtime/train/record/metrics.h"
 #include "runtime/train/record/output_writer.h"
 #include "runtime/train/record/run_end.h"
@@ -54,12 +55,13 @@ class RunDirectory final : public RunObserver {
   void require_in_place(std::chrono::milliseconds patience);
   /// summary.json, or a warning why not.
   void write(const RunEnd& end, std::chrono::milliseconds patience);
-  /// The end's event, and a word on what is not written.
+  /// The end's event, and a word on what is not written. Waits for the end of a command that is told of events.
   void close(const RunEnd& end, std::chrono::milliseconds patience);
 
   TrainOptions options_;
   RunLock lock_;
   OutputWriter output_;
+  std::optional<EventCommand> listener_;
   std::optional<Metrics> metrics_;  ///< once the run has begun
   bool names_are_durable_ = false;  ///< those of the files that it writes
   Summary summary_;

@@ -22,6 +22,8 @@ class RunObserver;
 struct TrainOutput {
   bool quiet = false;  ///< errors and the result alone
   bool json = false;   ///< the lines of metrics.jsonl to stdout and nothing else; words go to stderr
+  /// A command of the user's that gets these lines on stdin, too: runtime/train/record/event_command.h; empty: none.
+  std::string on_event = {};
 };
 
 struct TrainOptions {
