@@ -125,7 +125,9 @@ ExitCode run(EvalCommand& command) {
     const train::EvalResult result = evaluate(command, world, trained, device);
     // No rank ends the others before the result is written.
     step::on_rank_zero(*world.communicator(), [&] {
-      for (const std::string& path : command.confusion) train::write_confusion(path, *result.confusion);
+      const auto& preparation = trained.saved.preparation;
+      const auto names = preparation ? preparation->class_names : std::vector<std::string>();
+      for (const std::string& path : command.confusion) train::write_confusion(path, *result.confusion, names);
       print(command, result, trained.note);
     });
     return end_of(result, world.rank());
@@ -152,7 +154,8 @@ void add_eval(CLI::App& app, Action& chosen) {
   command->windows.add_to(eval, whole);
   CLI::Option* const pictures =
       eval.add_option("--pictures", command->pictures,
-                      "write pictures of the first samples of masks there: input, target and answer side by side")
+                      "write pictures of images there: of masks the first samples, input, target and answer side by "
+                      "side; of classes the samples with the highest loss")
           ->type_name("FOLDER")
           ->excludes(whole);
   eval.add_option("--picture-count", command->picture_count, "how many samples; default 16")

@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "comm/group/communicator.h"
@@ -13,29 +14,32 @@
 
 namespace lockstep::train {
 
-/// Pictures of the first samples of an evaluation: input, target and answer beside each other. Classes have colours, 0
-/// is black and what is ignored white; numbers are grey, of answers their probabilities.
+/// Pictures of an evaluation's samples, images [H, W, C]; of more than 3 channels the first is shown, of 2 too.
 class Pictures {
  public:
-  /// Of samples [H, W, C] with a target a pixel, `count` of them; of more than 3 channels the first is shown, of 2 too.
-  /// `normalize`: what was done to the samples. Throws UsageError for other samples.
-  Pictures(const Task& task, const data::NormalizeOptions& normalize, std::int64_t count);
+  virtual ~Pictures() = default;
 
-  /// Draws those of a batch's samples that are among the first. `first`: the number of its row 0 in the data set.
-  void add(const data::Batch& batch, const Tensor& output, std::int64_t first);
-  /// Writes the samples of all ranks on rank 0: FOLDER/sample_000012.png and its like. A collective. Throws
-  /// StorageError.
-  void write(const std::filesystem::path& folder, std::int64_t samples, comm::Communicator& communicator) const;
-
- private:
-  std::vector<std::uint8_t> draw(const Tensor& input, const Tensor& target, const Tensor& output) const;
-
-  const Task& task_;
-  data::NormalizeOptions normalize_;
-  std::int64_t count_;
-  std::int64_t height_;
-  std::int64_t width_;
-  std::map<std::int64_t, std::vector<std::uint8_t>> mine_;  ///< by sample: [height, 3 width, 3]
+  /// Looks at a batch's samples. `first`: the number of its row 0 in the data set.
+  virtual void add(const data::Batch& batch, const Tensor& output, std::int64_t first) = 0;
+  /// Writes those of all ranks on rank 0. `samples`: of the data set. A collective. Throws StorageError.
+  virtual void write(const std::filesystem::path& folder, std::int64_t samples,
+                     comm::Communicator& communicator) const = 0;
 };
+
+/// MaskPictures of samples with a target a pixel, WorstPictures of those with one class each; `count` pictures.
+/// `normalize`: what was done to the samples. `class_names`: empty where they have none. Throws UsageError for other
+/// samples.
+std::unique_ptr<Pictures> make_pictures(const Task& task, const data::NormalizeOptions& normalize, std::int64_t count,
+                                        const std::vector<std::string>& class_names);
+
+/// The pixels [H, W, 3] of an image [1, H, W, C] as it was before it was normalised.
+std::vector<std::uint8_t> pixels_of(const Tensor& input, const data::NormalizeOptions& normalize);
+/// Of 0 black, of 1 white.
+std::uint8_t level_of(float value);
+std::vector<float> floats_of(const Tensor& tensor);
+
+/// Writes a picture that one rank has, on rank 0; the others give none. A collective. Throws StorageError.
+void write_picture(const std::filesystem::path& path, const std::vector<std::uint8_t>* mine, std::int64_t height,
+                   std::int64_t width, comm::Communicator& communicator);
 
 }  // namespace lockstep::train

@@ -14,6 +14,7 @@
 #include "runtime/train/derived_steps.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/loading.h"
+#include "runtime/train/pictures.h"
 #include "runtime/train/plan.h"
 #include "runtime/train/record/progress.h"
 #include "runtime/train/record/restarts.h"
@@ -153,9 +154,13 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& 
   }
   const RestoredFrom restored = restore_network(network, world, job, options.saved);
   Evaluator evaluator(network, network.task(), dataset, evaluation_loader(job, world, options.device), communicator);
-  std::optional<Pictures> pictures;
-  if (!options.pictures.empty()) pictures.emplace(network.task(), data.normalize, options.picture_count);
-  EvalResult result = *evaluator.run([] { return false; }, confusion, pictures ? &*pictures : nullptr);
+  std::unique_ptr<Pictures> pictures;
+  if (!options.pictures.empty()) {
+    const auto& preparation = options.saved.preparation;
+    pictures = make_pictures(network.task(), data.normalize, options.picture_count,
+                             preparation ? preparation->class_names : std::vector<std::string>());
+  }
+  EvalResult result = *evaluator.run([] { return false; }, confusion, pictures.get());
   if (pictures) pictures->write(options.pictures, result.samples, communicator);
   result.checkpoint = restored.checkpoint;
   result.of_mean = restored.of_mean;

@@ -26,7 +26,7 @@ struct EvalOptions {
   SavedModel saved;
   Device device = kCpu;
   bool confusion = false;  ///< count how often each class is taken for each
-  /// Where pictures of the first samples go, of those with a target a pixel: runtime/train/pictures.h; empty: nowhere.
+  /// Where pictures of samples go, of images: runtime/train/pictures.h; empty: nowhere.
   std::filesystem::path pictures = {};
   std::int64_t picture_count = 16;
 };

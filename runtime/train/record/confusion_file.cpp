@@ -31,7 +31,7 @@ ClassCounts counts_of(const ConfusionMatrix& confusion, std::int64_t c) {
   return counts;
 }
 
-std::string json(const ConfusionMatrix& confusion) {
+std::string json(const ConfusionMatrix& confusion, const std::vector<std::string>& names) {
   using Json = nlohmann::ordered_json;
   const auto share = [](std::int64_t part, std::int64_t whole) {
     return whole > 0 ? Json(static_cast<double>(part) / static_cast<double>(whole)) : Json(nullptr);
@@ -48,7 +48,11 @@ std::string json(const ConfusionMatrix& confusion) {
                          {"accuracy", share(counts.correct, counts.samples)},
                          {"precision", share(counts.correct, counts.answers)}});
   }
-  return Json{{"classes", confusion.classes}, {"matrix", matrix}, {"per_class", per_class}}.dump() + '\n';
+  Json json{{"classes", confusion.classes}};
+  if (!names.empty()) json["names"] = names;
+  json["matrix"] = matrix;
+  json["per_class"] = per_class;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 /// White for nothing, blue for all.
@@ -103,9 +107,10 @@ void require_confusion_format(const std::filesystem::path& path) {
                    "The end of the name chooses the format.");
 }
 
-void write_confusion(const std::filesystem::path& path, const ConfusionMatrix& confusion) {
+void write_confusion(const std::filesystem::path& path, const ConfusionMatrix& confusion,
+                     const std::vector<std::string>& names) {
   require_confusion_format(path);
-  const std::string content = path.extension() == ".json" ? json(confusion) : svg(confusion);
+  const std::string content = path.extension() == ".json" ? json(confusion, names) : svg(confusion);
   if (const std::error_code error = write_whole_file(path, content)) {
     throw StorageError("cannot write " + path.string() + ": " + error.message(),
                        "Check the space and the permissions there, or choose another --confusion.");

@@ -129,7 +129,7 @@ class Masks(RunTest):
         done = subprocess.run([LOCKSTEP, "eval", str(job), "--device", "cpu", "--checkpoint", str(run.directory), "--pictures",
                                str(self.folder / "none")], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--pictures needs images [H, W, C] with a target a pixel", done.stderr)
+        self.assertIn("--pictures needs images [H, W, C] with a class each or a target a pixel", done.stderr)
 
 
 if __name__ == "__main__":
