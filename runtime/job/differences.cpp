@@ -4,8 +4,6 @@
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/unknown_field_set.h>
 
-#include <map>
-
 #include "configs/job.pb.h"
 #include "runtime/job/diagnostic.h"
 
@@ -76,11 +74,15 @@ bool has_inside(const Leaves& leaves, const std::string& path) {
 
 }  // namespace
 
+std::map<std::string, std::string> values_of(const Job& job) {
+  Leaves leaves;
+  collect(job, "", leaves);
+  return leaves;
+}
+
 std::vector<Difference> differences(const Job& before, const Job& after) {
-  Leaves old_leaves;
-  Leaves new_leaves;
-  collect(before, "", old_leaves);
-  collect(after, "", new_leaves);
+  const Leaves old_leaves = values_of(before);
+  const Leaves new_leaves = values_of(after);
   Leaves all = old_leaves;
   all.insert(new_leaves.begin(), new_leaves.end());
   std::vector<Difference> different;

@@ -4,13 +4,16 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -21,6 +24,7 @@
 #include "runtime/base/files/storage_calls.h"
 #include "runtime/base/files/whole_file.h"
 #include "runtime/base/host_name.h"
+#include "runtime/base/process.h"
 
 namespace lockstep::train {
 
@@ -51,6 +55,20 @@ std::string read_holder(int descriptor) {
   return found.substr(0, found.find('\n'));
 }
 
+/// Whether the process of this number is one that was there when the file was written: numbers are used again.
+bool lives_since(pid_t pid, const struct stat& written) {
+  const std::optional<ProcessFacts> facts = process_facts(pid);
+  if (!facts) return false;
+  timespec now{};
+  timespec since_boot{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  clock_gettime(CLOCK_BOOTTIME, &since_boot);
+  constexpr double kClockStep = 2.0;
+  const double age = static_cast<double>(since_boot.tv_sec) -
+                     static_cast<double>(facts->started) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return age + kClockStep >= static_cast<double>(now.tv_sec - written.st_mtim.tv_sec);
+}
+
 /// Makes the directory and its name durable: a power failure that loses the name loses every checkpoint below it.
 void make_run_directory(const std::filesystem::path& path) {
   try {
@@ -68,6 +86,19 @@ void make_run_directory(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+Holder holder_of(const std::filesystem::path& run_dir) {
+  const Descriptor file(open((run_dir / ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat written {};
+  if (!file || fstat(file.get(), &written) != 0) return Holder::kNone;
+  int pid = 0;
+  std::array<char, 256> host{};
+  if (std::sscanf(read_holder(file.get()).c_str(), "process %d on %255s since", &pid, host.data()) != 2) {
+    return Holder::kNone;
+  }
+  if (host.data() != host_name()) return Holder::kElsewhere;
+  return lives_since(pid, written) ? Holder::kHere : Holder::kNone;
+}
 
 RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience, Flock lock, Lease::Times lease)
     : path_((run_dir / ".lock").string()), flock_(lock == nullptr ? flock : lock), times_(lease) {

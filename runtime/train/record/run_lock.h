@@ -11,6 +11,12 @@
 
 namespace lockstep::train {
 
+/// Who holds a run directory, by what its RunLock has written there. kHere: a process of this machine, which lives;
+/// kElsewhere: one of another machine, of which nobody knows here whether it lives.
+enum class Holder { kNone, kHere, kElsewhere };
+/// Takes no lock, so that no run is in its way.
+Holder holder_of(const std::filesystem::path& run_dir);
+
 /// Keeps a run directory to one run at a time: two that write the same metrics and checkpoints would spoil both. The
 /// system releases it when the process ends, however it ends. Held by rank 0.
 class RunLock {
