@@ -18,6 +18,7 @@ void add_inspect(CLI::App& app, Action& chosen);
 void add_runs(CLI::App& app, Action& chosen);
 void add_train(CLI::App& app, Action& chosen);
 void add_validate(CLI::App& app, Action& chosen);
+void add_watch(CLI::App& app, Action& chosen);
 /// Its command writes a shell's completion script for all commands that `app` has when it parses.
 void add_completion(CLI::App& app, Action& chosen);
 /// Its command writes a manual page of one of those commands, or of the program.

@@ -25,7 +25,7 @@ bool is_literal(const std::string& word) {
 ValueKind kind_of(const std::string& value) {
   if (value == "JOB") return ValueKind::kJob;
   if (value == "DIR") return ValueKind::kFolder;
-  if (value == "PATH" || value == "FILE" || value.ends_with("CHECKPOINT")) return ValueKind::kPath;
+  if (value == "PATH" || value == "FILE" || value == "RUN" || value.ends_with("CHECKPOINT")) return ValueKind::kPath;
   return ValueKind::kNone;
 }
 
