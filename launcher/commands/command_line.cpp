@@ -73,6 +73,7 @@ Action parse(int argc, const char* const* argv) {
   add_inspect(app, chosen);
   add_runs(app, chosen);
   add_watch(app, chosen);
+  add_report(app, chosen);
   add_bench(app, chosen);
   add_doctor(app, chosen);
   add_completion(app, chosen);

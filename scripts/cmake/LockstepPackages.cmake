@@ -36,7 +36,7 @@ endif()
 
 # The libraries are static: who links to them links to theirs.
 file(STRINGS scripts/packages.txt packages REGEX "^build +(lib.*|.*-dev|pkg-config) ")
-list(FILTER packages EXCLUDE REGEX "libcli11-dev") # the command's alone
+list(FILTER packages EXCLUDE REGEX "libcli11-dev|libjs-") # the command's alone
 if(NOT LOCKSTEP_MPI_FOLDER STREQUAL "mpi")
   list(FILTER packages EXCLUDE REGEX "mpi")
 endif()

@@ -99,10 +99,10 @@ def png(width, height, pixel):
 
 
 def read_png(path):
-    """Width and rows of a grey or RGB image."""
+    """Width and rows of a grey, RGB or RGBA image."""
     content, at, data = path.read_bytes(), 8, b""
     width, height, _, color = struct.unpack_from(">IIBB", content, 16)
-    step = {0: 1, 2: 3}[color]
+    step = {0: 1, 2: 3, 6: 4}[color]
     size = step * width
     while at < len(content):
         length = struct.unpack_from(">I", content, at)[0]

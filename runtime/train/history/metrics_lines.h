@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+namespace lockstep::train {
+
+/// Calls `each` for every line of a file of any length, piece by piece. A line of more than 1 MiB is left out, and one
+/// that has no end. Throws StorageError where there is no such file.
+void for_each_line(const std::filesystem::path& file, const std::function<void(std::string_view)>& each);
+
+}  // namespace lockstep::train
