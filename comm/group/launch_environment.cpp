@@ -9,9 +9,9 @@
 #include <array>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include "comm/group/launcher_variables.h"
+#include "comm/group/slurm_step.h"
 #include "runtime/base/cores.h"
 #include "runtime/base/error.h"
 
@@ -19,41 +19,30 @@ namespace lockstep::comm {
 
 namespace {
 
-/// Slurm's tasks a node in its short form, "4(x2),3" for 4, 4, 3; 1 where it does not say.
-int slurm_local_size() {
-  const char* text = std::getenv("SLURM_STEP_TASKS_PER_NODE");
-  std::string_view rest = text == nullptr ? "" : text;
-  int nodes_before = integer_in("SLURM_NODEID", 0);
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    const std::string group(rest.substr(0, comma));
-    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
-    const std::size_t times = group.find("(x");
-    nodes_before -= times == std::string::npos ? 1 : std::atoi(group.c_str() + times + 2);
-    if (nodes_before < 0) return std::atoi(group.c_str());
-  }
-  return 1;
-}
-
 /// One of them alone that promises no other rank says little: other programs use such names too.
 constexpr std::array kTorchrun{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
+
+void require_below(const char* name, int value, const char* limit, int most) {
+  if (value < most) return;
+  throw UsageError(fmt::format("environment variable {} is {}, and {} is {}", name, value, limit, most),
+                   "Ranks are counted from 0.");
+}
 
 LaunchEnvironment torchrun_environment() {
   const LaunchEnvironment found{LaunchEnvironment::Launcher::kTorchrun, integer_in("RANK"), integer_in("WORLD_SIZE"),
                                 integer_in("LOCAL_RANK"), integer_in("LOCAL_WORLD_SIZE")};
-  const auto require_below = [](const char* name, int value, const char* limit, int most) {
-    if (value < most) return;
-    throw UsageError(fmt::format("environment variable {} is {}, and {} is {}", name, value, limit, most),
-                     "Ranks are counted from 0.");
-  };
   require_below("RANK", found.rank, "WORLD_SIZE", found.size);
   require_below("LOCAL_RANK", found.local_rank, "LOCAL_WORLD_SIZE", found.local_size);
   return found;
 }
 
-/// Tasks of the step that this process belongs to. A shell within a step of its own, as salloc and srun --pty open one,
-/// still sees the allocation's SLURM_NTASKS.
-int slurm_step_size() { return integer_in("SLURM_STEP_NUM_TASKS", integer_in("SLURM_NTASKS", 1)); }
+LaunchEnvironment slurm_environment() {
+  const LaunchEnvironment found{LaunchEnvironment::Launcher::kSlurm, integer_in("SLURM_PROCID", 0), slurm_step_size(),
+                                integer_in("SLURM_LOCALID", 0), slurm_local_size()};
+  // The components of a heterogeneous job count their own tasks alone.
+  require_below("SLURM_PROCID", found.rank, "SLURM_STEP_NUM_TASKS", found.size);
+  return found;
+}
 
 /// Throws UsageError where Slurm's variables promise other tasks and do not say which one this is. In a batch script
 /// and in salloc's shell they describe the allocation, of which this process is the only one.
@@ -65,8 +54,8 @@ void refuse_half_of_slurm() {
                        (task > 0 ? " and SLURM_PROCID is " + std::to_string(task) + ", but SLURM_STEP_ID is"
                                  : ", but SLURM_JOB_ID and SLURM_STEP_ID are") +
                        " not set: each task would train alone",
-                   "Start the ranks with srun --mpi=pmix and hand all of Slurm's variables on to them, into containers "
-                   "too; unset SLURM_NTASKS for a lone process.");
+                   "Start the ranks with srun and hand all of Slurm's variables on to them, into containers too; unset "
+                   "SLURM_NTASKS for a lone process.");
 }
 
 /// Cores that a process may run on; 0 where it cannot be seen.
@@ -94,16 +83,17 @@ LaunchEnvironment launch_environment() {
   // Before Slurm: torchrun may itself have been started by srun, and it is the nearer one.
   if (std::ranges::count_if(kTorchrun, is_set) > 1) return torchrun_environment();
   // The only task of a step, such as a shell, is a lone process, which may itself start ranks.
-  if (is_set("SLURM_STEP_ID") && slurm_step_size() > 1) {
-    return {Launcher::kSlurm, integer_in("SLURM_PROCID", 0), slurm_step_size(), integer_in("SLURM_LOCALID", 0),
-            slurm_local_size()};
-  }
+  if (is_set("SLURM_STEP_ID") && slurm_step_size() > 1) return slurm_environment();
   if (integer_in("WORLD_SIZE", 1) > 1 || integer_in("RANK", 0) > 0) return torchrun_environment();
   refuse_half_of_slurm();
   return {};
 }
 
 int own_cores(const LaunchEnvironment& environment) {
+  // Of tasks that Slurm binds to cores each sees its own ones, of others all sees all.
+  if (environment.launcher == LaunchEnvironment::Launcher::kSlurm && is_set("SLURM_CPUS_PER_TASK")) {
+    return std::min(usable_cores(), integer_in("SLURM_CPUS_PER_TASK"));
+  }
   return is_bound(environment.launcher) ? usable_cores() : usable_cores() / environment.local_size;
 }
 

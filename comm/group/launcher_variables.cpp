@@ -5,10 +5,23 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <string_view>
 
 #include "runtime/base/error.h"
 
 namespace lockstep::comm {
+
+namespace {
+
+const char* whole_set(std::string_view name) {
+  if (name.starts_with("SLURM_")) {
+    return "srun sets it for each task: hand all of Slurm's variables on to the ranks, into containers too.";
+  }
+  return "torchrun sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Set them all, or "
+         "none for a lone process.";
+}
+
+}  // namespace
 
 bool is_set(const char* name) { return std::getenv(name) != nullptr; }
 
@@ -19,8 +32,7 @@ std::string text_in(const char* name) {
       fmt::format("environment variable {} is {}, where others say that this is one of several ranks: it would "
                   "train alone",
                   name, text == nullptr ? "not set" : "empty"),
-      "torchrun sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Set "
-      "them all, or none for a lone process.");
+      whole_set(name));
 }
 
 int integer_in(const char* name) {

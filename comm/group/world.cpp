@@ -14,6 +14,8 @@
 #include "comm/group/launcher_variables.h"
 #include "comm/group/nccl_communicator.h"
 #include "comm/group/network_choice.h"
+#include "comm/group/slurm_step.h"
+#include "comm/group/versions.h"
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
 #include "runtime/tensor/gpu.h"
@@ -26,15 +28,17 @@ constexpr std::string_view kChooseNetwork =
     " Open MPI uses every network that two hosts have, also one that leads nowhere: --interface NAME|NET, or "
     "LOCKSTEP_INTERFACE, names the one to use, and lockstep doctor --hosts tries them.";
 
-/// Whether srun has given its tasks the means to find each other. Without, Open MPI ends the process in MPI_Init.
-bool slurm_starts_mpi() { return is_set("PMIX_RANK"); }
-
 /// Throws UsageError for tasks of srun --mpi=pmi2, which speaks another language than Open MPI.
 void refuse_pmi2() {
   if (slurm_starts_mpi() || (!is_set("PMI_RANK") && !is_set("PMI_FD"))) return;
   throw UsageError(
       "srun was told --mpi=pmi2 (PMI_RANK or PMI_FD is set, PMIX_RANK is not), which Open MPI does not speak",
-      "Start the ranks with srun --mpi=pmix.");
+      "Start the ranks with srun --mpi=pmix, or with --mpi=none: they join over TCP then.");
+}
+
+bool joins_over_tcp(LaunchEnvironment::Launcher launcher) {
+  if (launcher == LaunchEnvironment::Launcher::kSlurm) return !slurm_starts_mpi() || mpi_version().empty();
+  return launcher == LaunchEnvironment::Launcher::kTorchrun;
 }
 
 /// The ranks as MPI or TCP joins them, and those around this one.
@@ -43,8 +47,7 @@ struct JoinedRanks {
   std::shared_ptr<Neighbours> neighbours;
 };
 
-JoinedRanks join_ranks(const LaunchEnvironment& environment, const CommunicatorOptions& options) {
-  const bool without_mpi = environment.launcher == LaunchEnvironment::Launcher::kTorchrun;
+JoinedRanks join_ranks(const LaunchEnvironment& environment, const CommunicatorOptions& options, bool without_mpi) {
   try {
     const Joined joined = without_mpi ? join_tcp(environment, options) : join_mpi(environment, options);
     return {joined, std::make_shared<Neighbours>(*joined.transport, options.shared_memory)};
@@ -71,16 +74,11 @@ World World::from_environment(const CommunicatorOptions& options) {
     return world;
   }
   if (environment.launcher == LaunchEnvironment::Launcher::kSlurm) refuse_pmi2();
-  if (environment.launcher == LaunchEnvironment::Launcher::kSlurm && !slurm_starts_mpi()) {
-    throw UsageError("environment variable SLURM_NTASKS promises " + std::to_string(environment.size) +
-                         " ranks, but srun was not told to start MPI (PMIX_RANK, PMI_RANK and PMI_FD are not set): "
-                         "each would train alone",
-                     "Start them with srun --mpi=pmix, or with mpirun inside the allocation.");
-  }
+  const bool without_mpi = joins_over_tcp(environment.launcher);
   apply_network_choice();
-  const auto [joined, neighbours] = join_ranks(environment, options);
+  const auto [joined, neighbours] = join_ranks(environment, options, without_mpi);
   const int rank = joined.transport->rank();
-  if (environment.launcher != LaunchEnvironment::Launcher::kTorchrun) {
+  if (!without_mpi) {
     world.local_rank_ = neighbours->seating().machine_rank(rank);
     world.local_size_ = neighbours->seating().machine_size(rank);
   }

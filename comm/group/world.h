@@ -13,8 +13,9 @@ class Membership;
 /// The processes of this job. Owns MPI's start and end; create one, keep it for the run, destroy it last.
 class World {
  public:
-  /// Under mpirun or srun the ranks find each other through MPI. Where torchrun's environment variables are there,
-  /// whoever set them, it is over TCP, and MPI is not even started: see tcp/rendezvous.h. Else a lone process. With
+  /// Under mpirun or srun --mpi=pmix the ranks find each other through MPI. Under any other srun, and where torchrun's
+  /// environment variables are there, whoever set them, it is over TCP, and MPI is not even started: see
+  /// tcp/rendezvous.h. Else a lone process. With
   /// options.device the communicator serves that GPU and the CPU, between GPUs NCCL carries the data, and the process
   /// uses no other one (gpu::use_device): call this before anything else uses a GPU. Throws UsageError where the
   /// environment promises other ranks and lacks what joining them needs, EnvironmentError where it promises more ranks

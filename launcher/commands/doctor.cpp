@@ -127,7 +127,7 @@ class Examination {
   void examine_mpirun() {
     if (comm::mpi_version().empty()) {
       found_["mpirun"] = nullptr;
-      lacks("MPI", "--nproc and --hosts, mpirun and srun cannot start ranks; one rank and torchrun work",
+      lacks("MPI", "--nproc, --hosts and mpirun cannot start ranks; one rank, srun and torchrun work",
             "Build where Open MPI is installed (Debian: libopenmpi-dev openmpi-bin).");
       return;
     }

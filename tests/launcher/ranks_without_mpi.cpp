@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command with ranks that were started without MPI, in torchrun's environment.
+// The command with ranks that were started without MPI, in the environment of torchrun or srun.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -59,6 +59,33 @@ TEST_F(RanksWithoutMpi, TrainToTheBitsOfRanksWithMpi) {
   const Ended eval = run(2, {"eval", kConvnetJob, "--checkpoint", "tcp2", "--json"});
   ASSERT_EQ(eval.code, 0) << eval.err;
   EXPECT_EQ(json::parse(eval.out)["accuracy"], summary("tcp2")["eval"]["accuracy"]);
+}
+
+TEST_F(RanksWithoutMpi, OfSlurmTrainToTheBitsOfTorchruns) {
+  for (const int ranks : {1, 2, 3}) {
+    const std::string count = std::to_string(ranks);
+    const Ended torchrun = run(ranks, train("torchrun" + count, {"--set", "train.steps=6"}));
+    ASSERT_EQ(torchrun.code, 0) << torchrun.err;
+    std::vector<std::string> command{TORCHRUN_RANKS, "--slurm", count, LOCKSTEP_BINARY};
+    for (const std::string& argument : train("slurm" + count, {"--set", "train.steps=6"})) command.push_back(argument);
+    const Ended slurm = Program(command, folder_.path()).wait();
+    ASSERT_EQ(slurm.code, 0) << slurm.err;
+    EXPECT_THAT(without_warnings(slurm.err), IsEmpty());
+    EXPECT_EQ(summary("slurm" + count)["world_size"], ranks);
+    EXPECT_EQ(summary("slurm" + count)["weights_digest"], summary("torchrun" + count)["weights_digest"]);
+  }
+}
+
+// A fault is for the first start alone, also where Slurm makes the next one.
+TEST_F(RanksWithoutMpi, OfAJobThatSlurmHasRequeuedAreNotInjuredAgain) {
+  std::vector<std::string> command{TORCHRUN_RANKS, "--slurm", "2", LOCKSTEP_BINARY};
+  for (const std::string& argument : train("run", {"--set", "train.steps=6", "--set", "fault={kill{step:3 rank:1}}"})) {
+    command.push_back(argument);
+  }
+  EXPECT_NE(Program(command, folder_.path()).wait().code, 0);
+  const Ended requeued = Program(command, folder_.path(), {{"SLURM_RESTART_COUNT", "1"}}).wait();
+  EXPECT_EQ(requeued.code, 0) << requeued.err;
+  EXPECT_THAT(requeued.out, HasSubstr("resuming from"));
 }
 
 TEST_F(RanksWithoutMpi, AnErrorOfAllIsSaidOnceAndEndsAll) {

@@ -30,7 +30,7 @@ Group promised_world(const LaunchEnvironment& environment, MpiLibrary& library) 
                   "not know of each other",
                   environment.size, environment.rank, size),
       environment.launcher == LaunchEnvironment::Launcher::kSlurm
-          ? "Start them with srun --mpi=pmix, or with mpirun inside the allocation."
+          ? "Start them with srun --mpi=pmix, with srun --mpi=none, or with mpirun inside the allocation."
           : "Start them with the mpirun of the Open MPI that this program is built with.");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A build without MPI: ranks find each other in torchrun's way alone.
+// A build without MPI: ranks find each other over TCP alone.
 #include <fmt/format.h>
 
 #include "comm/group/join.h"
@@ -10,10 +10,10 @@ namespace lockstep::comm {
 
 Joined join_mpi(const LaunchEnvironment& environment, const CommunicatorOptions&) {
   throw EnvironmentError(
-      fmt::format("this is rank {} of {} that mpirun or srun has started, and this build has no MPI, through "
+      fmt::format("this is rank {} of {} that mpirun has started, and this build has no MPI, through "
                   "which they would find each other",
                   environment.rank, environment.size),
-      "Start the ranks with torchrun, or set its variables (RANK, WORLD_SIZE, LOCAL_RANK, "
+      "Start the ranks with srun or torchrun, or set its variables (RANK, WORLD_SIZE, LOCAL_RANK, "
       "LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT); or build where MPI is installed.");
 }
 

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -16,6 +17,7 @@
 #include "comm/group/launcher_variables.h"
 #include "comm/group/liveness/peer_errors.h"
 #include "comm/group/network_choice.h"
+#include "comm/group/slurm_step.h"
 #include "comm/group/tcp/search.h"
 #include "runtime/base/error.h"
 
@@ -29,6 +31,8 @@ constexpr int kFirstPort = 1024;
 constexpr int kLastPort = 65535;
 /// torchrun's where it is given none.
 constexpr const char* kNoRunId = "none";
+/// Behind it lie kPorts for each of 256 steps of Slurm, below the ports that systems give to who asks for any.
+constexpr int kFirstOfSlurm = 20000;
 /// How long a rank waits for a port: a connection that came to nothing may hold it for a moment.
 constexpr auto kListening = std::chrono::seconds(2);
 constexpr auto kBetweenPorts = std::chrono::milliseconds(20);
@@ -57,17 +61,6 @@ std::string folder_of_torchrun() {
   return of_rank.parent_path().string();
 }
 
-/// The key that all ranks of a run make; no other run makes it where one of the parts is this run's own.
-RunKey key_of_run(int master_port) {
-  std::string name = std::to_string(master_port);
-  for (const char* variable : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "LOCKSTEP_SECRET"}) {
-    name += '\0';  // which is in none of them
-    if (is_set(variable)) name += text_in(variable);
-  }
-  name += '\0' + folder_of_torchrun();
-  return sha256(std::as_bytes(std::span(name)));
-}
-
 /// At the first free one of the ports; none, with the error, where all stay taken.
 Socket listen_at_first(const std::vector<std::uint16_t>& ports, const TcpRendezvous& where, int& error) {
   const auto end = Clock::now() + kListening;
@@ -83,19 +76,50 @@ Socket listen_at_first(const std::vector<std::uint16_t>& ports, const TcpRendezv
   return {};
 }
 
-bool is_named() {
+/// What tells a run from others, of the variables that are set. No variable holds a 0.
+std::string parts(std::initializer_list<const char*> variables) {
+  std::string name;
+  for (const char* variable : variables) name += '\0' + (is_set(variable) ? text_in(variable) : "");
+  return name;
+}
+
+/// What the variables of a launcher say of a run.
+struct Run {
+  std::string address;  ///< rank 0's host
+  int port = 0;         ///< the first one
+  std::string name;     ///< the same on all its ranks, and of no other run where one of its parts is this run's own
+  bool named = false;   ///< one of them is
+};
+
+Run run_of_torchrun() {
+  const std::string address = text_in("MASTER_ADDR");
+  const int port = port_in("MASTER_PORT");
+  const bool taken = is_set("TORCHELASTIC_USE_AGENT_STORE") && text_in("TORCHELASTIC_USE_AGENT_STORE") == "True";
   const bool has_id = is_set("TORCHELASTIC_RUN_ID") && text_in("TORCHELASTIC_RUN_ID") != kNoRunId;
-  return has_id || is_set("LOCKSTEP_SECRET") || !folder_of_torchrun().empty();
+  const std::string folder = folder_of_torchrun();
+  return {.address = address,
+          .port = port + (taken ? 1 : 0),
+          .name = std::to_string(port) + parts({"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}) + '\0' + folder,
+          .named = has_id || !folder.empty()};
+}
+
+/// A step of a job. A job that is started again has its number, and counts its steps anew.
+Run run_of_slurm() {
+  const std::string name = text_in("SLURM_JOB_ID") + '.' + text_in("SLURM_STEP_ID") + parts({"SLURM_RESTART_COUNT"});
+  const int place = sha256(std::as_bytes(std::span(name))).front();
+  return {.address = is_set("MASTER_ADDR") ? text_in("MASTER_ADDR") : first_host_of(text_in("SLURM_STEP_NODELIST")),
+          .port = is_set("MASTER_PORT") ? port_in("MASTER_PORT") : kFirstOfSlurm + place * TcpRendezvous::kPorts,
+          .name = name,
+          .named = true};
 }
 
 }  // namespace
 
 TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environment) {
+  const Run run = environment.launcher == LaunchEnvironment::Launcher::kSlurm ? run_of_slurm() : run_of_torchrun();
   TcpRendezvous where;
-  const std::string address = text_in("MASTER_ADDR");
-  const int master_port = port_in("MASTER_PORT");
   if (environment.local_size < environment.size) {
-    where.address = address;
+    where.address = run.address;
     where.own_address = chosen_address();
   }
   if (is_set("LOCKSTEP_MASTER_PORT")) {
@@ -103,11 +127,11 @@ TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environme
     where.ports = {static_cast<std::uint16_t>(port)};
     where.direct_ports = ports_from(port + 1);
   } else {
-    const bool taken = is_set("TORCHELASTIC_USE_AGENT_STORE") && text_in("TORCHELASTIC_USE_AGENT_STORE") == "True";
-    where.ports = ports_from(master_port + (taken ? 1 : 0));
+    where.ports = ports_from(run.port);
   }
-  where.key = key_of_run(master_port);
-  where.named = is_named();
+  const std::string name = run.name + parts({"LOCKSTEP_SECRET"});
+  where.key = sha256(std::as_bytes(std::span(name)));
+  where.named = run.named || is_set("LOCKSTEP_SECRET");
   return where;
 }
 

@@ -19,7 +19,9 @@ namespace lockstep::comm {
 /// MASTER_ADDR names rank 0's machine. MASTER_PORT itself is torchrun's own there when it says so
 /// (TORCHELASTIC_USE_AGENT_STORE=True); so rank 0 listens at the first free port of the kPorts that begin with it, or
 /// behind it, and the others try them all: the greeting tells whether it is rank 0 of the same run that they have
-/// found. Where the environment gives the run no name, it is one of the same job and number of ranks.
+/// found. Where the environment gives the run no name, it is one of the same job and number of ranks. Tasks of a step
+/// of Slurm need neither of the two: rank 0 is on the first host of SLURM_STEP_NODELIST, the numbers of job and step
+/// choose kPorts between 20000 and 24095 and are the run's name.
 /// LOCKSTEP_MASTER_PORT names one port instead, for where a firewall has to know it; ranks then listen for each other
 /// at the first free one of the kPorts behind it. Ranks that are all on one machine use its loopback interface,
 /// whatever MASTER_ADDR is called.

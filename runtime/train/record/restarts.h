@@ -3,7 +3,7 @@
 
 namespace lockstep::train {
 
-/// How often the ranks of this job were started again after a loss, as our launcher or torchrun says; else 0.
+/// How often the ranks of this job were started again, as our launcher, torchrun or Slurm says; else 0.
 int restart_count();
 
 }  // namespace lockstep::train

@@ -35,6 +35,8 @@ constexpr const char* kVariables[] = {"OMPI_COMM_WORLD_RANK",
                                       "SLURM_LOCALID",
                                       "SLURM_NODEID",
                                       "SLURM_STEP_TASKS_PER_NODE",
+                                      "SLURM_STEP_NODELIST",
+                                      "SLURM_CPUS_PER_TASK",
                                       "PMIX_RANK",
                                       "PMI_RANK",
                                       "PMI_FD"};
@@ -102,6 +104,27 @@ TEST_F(LaunchedWith, SlurmStep) {
   expect(Launcher::kSlurm, 9, 11, 1, 4);
 }
 
+TEST_F(LaunchedWith, TasksOfSlurmTakeTheCoresThatTheyWereGiven) {
+  const std::map<std::string, std::string> task{
+      {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_STEP_TASKS_PER_NODE", "2"}};
+  launch(task);
+  EXPECT_EQ(own_cores(launch_environment()), usable_cores() / 2);
+  setenv("SLURM_CPUS_PER_TASK", "1", 1);
+  EXPECT_EQ(own_cores(launch_environment()), 1);
+  setenv("SLURM_CPUS_PER_TASK", "100000", 1);
+  EXPECT_EQ(own_cores(launch_environment()), usable_cores());
+}
+
+TEST_F(LaunchedWith, ATaskOfSlurmBeyondItsStepIsRefused) {
+  launch({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "3"}});
+  try {
+    launch_environment();
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("SLURM_PROCID is 3, and SLURM_STEP_NUM_TASKS is 2"));
+  }
+}
+
 TEST_F(LaunchedWith, WhatPromisesNoOtherRankIsALoneProcess) {
   const std::map<std::string, std::map<std::string, std::string>> cases{
       {"salloc's shell", {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "8"}}},
@@ -142,13 +165,15 @@ TEST_F(LaunchedWith, APromiseOfOtherRanksWithoutWhatJoiningNeedsIsRefused) {
       {{{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"}},
        {"variable MASTER_ADDR is not set"}},
       {{{"SLURM_NTASKS", "4"}},
-       {"SLURM_NTASKS is 4, but SLURM_JOB_ID and SLURM_STEP_ID are not set", "srun --mpi=pmix"}},
+       {"SLURM_NTASKS is 4, but SLURM_JOB_ID and SLURM_STEP_ID are not set", "Start the ranks with srun"}},
       {{{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "3"}},
        {"SLURM_NTASKS is 4 and SLURM_PROCID is 3, but SLURM_STEP_ID is not set"}},
       {{{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "1"}},
-       {"SLURM_NTASKS promises 2 ranks", "PMIX_RANK", "srun --mpi=pmix"}},
-      {{{"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}, {"PMI_RANK", "1"}, {"PMI_FD", "9"}},
-       {"srun was told --mpi=pmi2", "PMIX_RANK is not", "Start the ranks with srun --mpi=pmix."}},
+       {"variable SLURM_STEP_NODELIST is not set", "hand all of Slurm's variables on"}},
+      {{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NODELIST", "a"}, {"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "1"}},
+       {"variable SLURM_JOB_ID is not set"}},
+      {{{"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "1"}, {"PMI_RANK", "1"}, {"PMI_FD", "9"}},
+       {"srun was told --mpi=pmi2", "PMIX_RANK is not", "Start the ranks with srun --mpi=pmix, or with --mpi=none"}},
       {{{"WORLD_SIZE", "four"}}, {"WORLD_SIZE is \"four\""}},
   };
   for (const auto& [variables, named] : cases) {
