@@ -15,6 +15,8 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 MPIRUN_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 PORT = 29500
 WAYS = ("hosts", "mpirun", "variables", "torchrun")
+# Where Slurm's daemons run, too; each with srun's --mpi.
+SLURM_WAYS = {"srun": "none", "srun through MPI": "pmix"}
 
 
 def unreachable(lockstep=LOCKSTEP):
@@ -32,17 +34,34 @@ class Ended:
         return f"exit {self.codes} after {self.seconds:.1f} s\n" + "\n".join(self.texts)
 
 
-class Training:
+class Run:
+    """What a run directory tells."""
+
+    def __init__(self, run_dir):
+        self.run_dir = run_dir
+
+    def step(self):
+        try:
+            lines = (self.run_dir / "metrics.jsonl").read_text().splitlines()
+        except FileNotFoundError:
+            return 0
+        return sum('"event"' not in line for line in lines)
+
+    def digest(self):
+        return json.loads((self.run_dir / "summary.json").read_text())["weights_digest"]
+
+
+class Training(Run):
     """One run on hosts, a number of ranks on each, with its run directory in the shared folder: an empty one, or, if not
     fresh, that of the run before. `launcher`: the host on which `--hosts` is said; the first one by default. `options`: of
     the command; `of_mpirun`: of mpirun, where that is the way."""
 
     def __init__(self, cluster, way, hosts, ranks_a_host=1, settings=(), fresh=True, lockstep=LOCKSTEP, launcher=None,
                  environment=None, options=(), of_mpirun=()):
+        super().__init__(cluster.state / "shared/run")
         self.cluster = cluster
         self.logs = []
         self.environment = {**ONE_THREAD, **(environment or {})}
-        self.run_dir = cluster.state / "shared/run"
         if fresh:
             shutil.rmtree(self.run_dir, ignore_errors=True)
         train = [lockstep, "train", JOB, "--run-dir", "/shared/run", "--device", "cpu", *options]
@@ -54,6 +73,11 @@ class Training:
         elif way == "mpirun":
             self.processes = [self.start(hosts[0], ["mpirun", "--host", places, "--bind-to", "none", *of_mpirun, *train],
                                          MPIRUN_AS_ROOT)]
+            self.processes = [self.start(hosts[0], ["mpirun", "--host", places, "--bind-to", "none", *train], MPIRUN_AS_ROOT)]
+        elif way in SLURM_WAYS:
+            srun = ["srun", f"--mpi={SLURM_WAYS[way]}", "--nodelist", ",".join(hosts), "--ntasks-per-node", ranks_a_host,
+                    "--ntasks", ranks_a_host * len(hosts), *train]
+            self.processes = [self.start(hosts[0], srun, {})]
         else:
             self.processes = [self.start(host, train, self.variables(way, hosts, ranks_a_host, place, local))
                               for place, host in enumerate(hosts) for local in range(ranks_a_host)]
@@ -82,13 +106,6 @@ class Training:
             time.sleep(0.05)
         return False
 
-    def step(self):
-        try:
-            lines = (self.run_dir / "metrics.jsonl").read_text().splitlines()
-        except FileNotFoundError:
-            return 0
-        return sum('"event"' not in line for line in lines)
-
     def finish(self, limit):
         """Waits for its end; what goes on after the limit is left to the cluster's end."""
         since = time.monotonic()
@@ -101,6 +118,3 @@ class Training:
                 process.wait()
                 codes.append(None)
         return Ended(codes, [log.read_text(errors="replace") for log in self.logs], time.monotonic() - since)
-
-    def digest(self):
-        return json.loads((self.run_dir / "summary.json").read_text())["weights_digest"]
