@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/tensor/trace_range.h"
 
 namespace lockstep::comm {
 
@@ -32,6 +33,11 @@ Tensor bytes_of(const std::string& text, std::int64_t length) {
 }
 
 }  // namespace
+
+void Communicator::wait_for(const Event& event, const Stream& stream) {
+  const TraceRange range("wait for a reduction", RangeKind::kCommunication);
+  stream.wait(event);
+}
 
 std::vector<std::string> Communicator::all_gather_text(const std::string& text) {
   const Stream stream = Stream::calling_thread();

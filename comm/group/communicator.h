@@ -88,7 +88,7 @@ class Communicator {
 
   /// Makes `stream` wait for `event`, behind which lie collectives on another stream. What that stream's thread waits
   /// for other ranks meanwhile, the calling thread waits too: waited().
-  virtual void wait_for(const Event& event, const Stream& stream) { stream.wait(event); }
+  virtual void wait_for(const Event& event, const Stream& stream);
 
   /// How long the calling thread has waited for other ranks so far, on all channels: in collectives that it ran and in
   /// wait_for(). Where other threads waited while it computed, it lost nothing. Nothing where collectives run on a

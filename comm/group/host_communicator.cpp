@@ -6,6 +6,7 @@
 #include "comm/group/arguments.h"
 #include "comm/group/device_waits.h"
 #include "comm/group/shared_memory/shared_memory_transport.h"
+#include "runtime/tensor/trace_range.h"
 
 namespace lockstep::comm {
 
@@ -36,6 +37,7 @@ class HostCommunicator final : public Communicator, public WaitInspection {
                               .count = buffer.numel(),
                               .premultiply = premultiply};
     stream.enqueue([transport = transport_, operation, buffer] {
+      const TraceRange range("all_reduce", RangeKind::kCommunication);
       transport->all_reduce(operation, {}, bytes_of(buffer), buffer.numel());
     });
   }
@@ -46,6 +48,7 @@ class HostCommunicator final : public Communicator, public WaitInspection {
     const Operation operation{
         .kind = OperationKind::kBroadcast, .dtype = buffer.dtype(), .root = root, .count = buffer.numel()};
     stream.enqueue([transport = transport_, operation, buffer] {
+      const TraceRange range("broadcast", RangeKind::kCommunication);
       transport->broadcast(operation, bytes_of(buffer), length_of(buffer));
     });
   }
@@ -56,6 +59,7 @@ class HostCommunicator final : public Communicator, public WaitInspection {
     check_slices("all_gather", out, in, size());
     const Operation operation{.kind = OperationKind::kAllGather, .dtype = in.dtype(), .count = in.numel()};
     stream.enqueue([transport = transport_, operation, in, out] {
+      const TraceRange range("all_gather", RangeKind::kCommunication);
       transport->all_gather(operation, bytes_of(in), bytes_of(out), length_of(in));
     });
   }
@@ -68,12 +72,16 @@ class HostCommunicator final : public Communicator, public WaitInspection {
     const Operation operation{
         .kind = OperationKind::kReduceScatter, .reduce = op, .dtype = in.dtype(), .count = in.numel()};
     stream.enqueue([transport = transport_, operation, in, out] {
+      const TraceRange range("reduce_scatter", RangeKind::kCommunication);
       transport->reduce_scatter(operation, bytes_of(in), bytes_of(out), out.numel());
     });
   }
 
   void barrier(const Stream& stream) override {
-    stream.enqueue([transport = transport_] { transport->meet({.kind = OperationKind::kBarrier}); });
+    stream.enqueue([transport = transport_] {
+      const TraceRange range("barrier", RangeKind::kCommunication);
+      transport->meet({.kind = OperationKind::kBarrier});
+    });
   }
 
   std::shared_ptr<Communicator> split(int color, int key, const std::string& name) override {
@@ -85,7 +93,7 @@ class HostCommunicator final : public Communicator, public WaitInspection {
 
   void wait_for(const Event& event, const Stream& stream) override {
     const WaitClock::Join join(transport_->peers().waits());
-    stream.wait(event);
+    Communicator::wait_for(event, stream);
   }
 
   std::optional<std::chrono::nanoseconds> waited() const override { return WaitClock::of_this_thread(); }

@@ -62,6 +62,8 @@ class SelfCommunicator final : public Communicator {
   }
 
   void barrier(const Stream&) override {}
+  /// No communication: of a lone rank nobody is waited for.
+  void wait_for(const Event& event, const Stream& stream) override { stream.wait(event); }
 
   std::shared_ptr<Communicator> duplicate(const std::string&) override { return make_self_communicator(device_); }
 

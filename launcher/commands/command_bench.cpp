@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "launcher/commands/commands.h"
+#include "launcher/commands/job_plan.h"
+#include "launcher/commands/rank.h"
+#include "launcher/commands/step_report.h"
+#include "launcher/supervisor/launch.h"
 #include "runtime/job/job.h"
+#include "runtime/step/replicated.h"
 #include "runtime/train/data_bench.h"
+#include "runtime/train/plan.h"
+#include "runtime/train/step_bench.h"
 
 namespace lockstep::launcher {
 
@@ -15,10 +25,16 @@ using Json = nlohmann::ordered_json;
 
 struct BenchCommand {
   JobOptions job;
+  LaunchOptions launch;
   bool data = false;
   double seconds = 3;
+  std::int64_t steps = 0;  ///< 0: as many as take some seconds
+  bool all = false;
   bool json = false;
 };
+
+/// The heaviest operations and layers that are printed where nothing is said.
+constexpr std::size_t kRows = 10;
 
 Json bench_json(const train::DataBench& bench) {
   Json speeds = Json::array();
@@ -46,7 +62,7 @@ void print(const train::DataBench& bench) {
   }
 }
 
-ExitCode run(const BenchCommand& command) {
+ExitCode bench_data(const BenchCommand& command) {
   const job::Job job = job::load(command.job.job, command.job.overrides);
   const train::DataBench bench = train::bench_data(job, std::chrono::duration<double>(command.seconds));
   if (command.json) {
@@ -57,18 +73,73 @@ ExitCode run(const BenchCommand& command) {
   return ExitCode::kDone;
 }
 
+std::vector<std::string> rank_arguments(const BenchCommand& command) {
+  std::vector<std::string> arguments{"bench"};
+  for (const std::string& argument : command.job.arguments()) arguments.push_back(argument);
+  arguments.insert(arguments.end(), {"--device", command.launch.device});
+  if (command.steps > 0) arguments.insert(arguments.end(), {"--steps", std::to_string(command.steps)});
+  if (command.all) arguments.emplace_back("--all");
+  if (command.json) arguments.emplace_back("--json");
+  return arguments;
+}
+
+void print(const train::StepProfile& profile, const BenchCommand& command) {
+  const Json report = to_json(profile);
+  const std::size_t rows = command.all ? std::numeric_limits<std::size_t>::max() : kRows;
+  const std::string text =
+      command.json ? report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : step_text(report, rows);
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+ExitCode bench_steps(const BenchCommand& command) {
+  // Where a run of the job would keep checkpoints, of which there are none here.
+  const std::filesystem::path no_run_directory;
+  const auto require_sound = [&](const job::Checked& checked) {
+    train::require_sound(plan_of(checked, command.launch, no_run_directory));
+  };
+  command.launch.require_device();
+  if (must_start_ranks(command.launch)) {
+    // A wrong job is one error, not one a rank.
+    const job::Checked checked = job::load_checked(command.job.job, command.job.overrides);
+    require_sound(checked);
+    return launch(command.launch, {.arguments = [&](int) { return rank_arguments(command); },
+                                   .timeout = timeout_of(checked.job.comm())});
+  }
+  return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
+    comm::Communicator& communicator = *world.communicator();
+    step::on_rank_zero(communicator, [&] { require_sound(checked); });
+    const train::StepProfile profile = train::bench_steps(world, checked.job, command.steps, device);
+    step::on_rank_zero(communicator, [&] { print(profile, command); });
+    return ExitCode::kDone;
+  });
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, Action& chosen) {
   const auto command = std::make_shared<BenchCommand>();
-  CLI::App& bench = *app.add_subcommand("bench", "measure how fast a job's training samples come, without a model");
+  CLI::App& bench =
+      *app.add_subcommand("bench", "train some steps of a job and say where their time goes; writes nothing");
   command->job.add_to(bench);
-  bench.add_flag("--data", command->data, "measure the training data: read, decode, augment, normalise")->required();
-  bench.add_option("--seconds", command->seconds, "how long, with each number of threads")
+  command->launch.add_to(bench, false);
+  CLI::Option& steps =
+      *bench.add_option("--steps", command->steps, "how many steps to time; default: some seconds' worth")
+           ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
+  CLI::Option& all = *bench.add_flag("--all", command->all, "list every operation and layer, not the ten heaviest");
+  CLI::Option& data =
+      *bench.add_flag("--data", command->data, "measure the training data alone: read, decode, augment, normalise");
+  bench.add_option("--seconds", command->seconds, "of --data: how long, with each number of threads")
       ->capture_default_str()
-      ->check(CLI::Range(0.01, 3600.0));
+      ->check(CLI::Range(0.01, 3600.0))
+      ->needs(&data);
+  for (CLI::Option* option : {&steps, &all, bench.get_option("--nproc"), bench.get_option("--hosts")}) {
+    data.excludes(option);
+  }
   bench.add_flag("--json", command->json, "print the result as JSON");
-  bench.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
+  bench.callback([command, &chosen] {
+    chosen = [command] { return command->data ? bench_data(*command) : bench_steps(*command); };
+  });
 }
 
 }  // namespace lockstep::launcher

@@ -6,17 +6,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "runtime/kernels/assign.h"
-#include "runtime/kernels/matmul.h"
-#include "runtime/tensor/tensor.h"
+#include "runtime/kernels/floors.h"
+#include "runtime/tensor/dtype.h"
 
 namespace lockstep::launcher {
 
 using Json = nlohmann::ordered_json;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// The extents of the matrices of a small layer, and of those of a large one.
 constexpr std::int64_t kSmall = 64;
@@ -25,22 +22,7 @@ constexpr std::chrono::milliseconds kTime{25};
 /// The ratio of two times from which on they differ by noise alone.
 constexpr double kFaster = 0.95;
 
-/// The shortest time of a product of two matrices.
-double seconds_of(DType dtype, std::int64_t size) {
-  const kernels::MatrixProducts& matrix_products = kernels::MatrixProducts::on(kCpu);
-  const Tensor ones = Tensor::empty({size, size}, dtype);
-  const Tensor product = Tensor::empty({size, size}, dtype);
-  kernels::fill(ones, 1.0);
-  // The first one is also made ready.
-  matrix_products.matmul(ones, false, ones, false, {}, false, product);
-  Clock::duration least = Clock::duration::max();
-  for (const auto end = Clock::now() + kTime; least == Clock::duration::max() || Clock::now() < end;) {
-    const auto begin = Clock::now();
-    matrix_products.matmul(ones, false, ones, false, {}, false, product);
-    least = std::min(least, Clock::now() - begin);
-  }
-  return std::chrono::duration<double>(least).count();
-}
+double seconds_of(DType dtype, std::int64_t size) { return kernels::seconds_of_product(dtype, size, kCpu, kTime); }
 
 }  // namespace
 

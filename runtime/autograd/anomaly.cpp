@@ -88,4 +88,16 @@ void DetectAnomaly::noted(const Tensor& result, const std::any& options, const s
   if (outer_ != nullptr) outer_->noted(result, options, others);
 }
 
+void DetectAnomaly::placed(const Node& node) {
+  if (outer_ != nullptr) outer_->placed(node);
+}
+
+void DetectAnomaly::backward_begins(const Node& node) {
+  if (outer_ != nullptr) outer_->backward_begins(node);
+}
+
+void DetectAnomaly::backward_ends(const Node& node) {
+  if (outer_ != nullptr) outer_->backward_ends(node);
+}
+
 }  // namespace lockstep::autograd

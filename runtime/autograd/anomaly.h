@@ -54,6 +54,9 @@ class [[nodiscard]] DetectAnomaly : private RecordObserver {
   static void search_gradients(std::string_view operation, const std::vector<Tensor>& gradients);
   void recorded(std::string_view name, const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) override;
   void noted(const Tensor& result, const std::any& options, const std::vector<Tensor>& others) override;
+  void placed(const Node& node) override;
+  void backward_begins(const Node& node) override;
+  void backward_ends(const Node& node) override;
 
   RecordObserver* outer_;
   bool outer_enabled_;

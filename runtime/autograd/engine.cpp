@@ -13,6 +13,7 @@
 #include "runtime/autograd/gradient_sum.h"
 #include "runtime/autograd/initial_gradients.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/autograd/scale_mark.h"
 #include "runtime/autograd/tensor_hooks.h"
 #include "runtime/base/error.h"
@@ -182,7 +183,25 @@ class Pass {
     std::erase_if(order_, [this](const auto& node) { return !state_.needed.contains(node.get()); });
   }
 
+  /// The record observer's view of a visit.
+  class ObservedVisit {
+   public:
+    explicit ObservedVisit(const Node& node) : observer_(record_observer()), node_(node) {
+      if (observer_ != nullptr) observer_->backward_begins(node_);
+    }
+    ~ObservedVisit() {
+      if (observer_ != nullptr) observer_->backward_ends(node_);
+    }
+    ObservedVisit(const ObservedVisit&) = delete;
+    ObservedVisit& operator=(const ObservedVisit&) = delete;
+
+   private:
+    RecordObserver* observer_;
+    const Node& node_;
+  };
+
   void visit(Node& node) {
+    const ObservedVisit observed(node);
     const auto arrived = pending_.find(&node);
     std::vector<Tensor> grads(node.inputs().size());
     if (arrived != pending_.end()) {

@@ -229,6 +229,7 @@ void record_results(std::span<const Tensor> results, std::string_view name, cons
   for (const Tensor& input : inputs) metas.push_back(is_recorded(input) ? input.autograd_meta() : nullptr);
   const auto node = std::make_shared<Node>(name, std::move(metas), std::move(backward), on_losses);
   for (const Tensor& result : results) Node::add_result(node, result);
+  if (RecordObserver* const observer = record_observer()) observer->placed(*node);
 }
 
 }  // namespace

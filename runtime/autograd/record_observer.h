@@ -9,7 +9,10 @@
 
 namespace lockstep::autograd {
 
-/// Is told of every operation that this thread hands to record(), whether or not its inputs require gradients.
+class Node;
+
+/// Is told of every operation that this thread hands to record(), whether or not its inputs require gradients, and of
+/// every one that a backward pass of this thread comes to.
 class RecordObserver {
  public:
   virtual ~RecordObserver() = default;
@@ -20,6 +23,12 @@ class RecordObserver {
   virtual void noted(const Tensor& result, const std::any& options, const std::vector<Tensor>& others) {
     static_cast<void>(result), static_cast<void>(options), static_cast<void>(others);
   }
+  /// The operation recorded last has this place in the graph; not called for one that has none.
+  virtual void placed(const Node& node) { static_cast<void>(node); }
+  /// Between the two a backward pass computes this operation's gradients and hands them on: sums, hooks and the leaves'
+  /// callbacks included. A pass within the pass nests.
+  virtual void backward_begins(const Node& node) { static_cast<void>(node); }
+  virtual void backward_ends(const Node& node) { static_cast<void>(node); }
 };
 
 /// Makes `observer` this thread's, null for none. Returns the one before.

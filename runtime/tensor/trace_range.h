@@ -1,16 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 namespace lockstep {
 
-/// Names what the calling thread does while this lives, for NVIDIA's profilers: an NVTX range. Ranges nest. Costs a
-/// test of a pointer where no profiler listens, and nothing in a build without CUDA.
+/// What a thread does within a TraceRange.
+enum class RangeKind : std::uint8_t {
+  kWork,
+  kData,           ///< waits for the next batch
+  kCommunication,  ///< is in a collective, or waits for one
+};
+
+/// Is told of the ranges of one thread, the innermost of which ends first.
+class RangeObserver {
+ public:
+  virtual ~RangeObserver() = default;
+  /// `name` is a string literal.
+  virtual void range_begins(const char* name, RangeKind kind) = 0;
+  virtual void range_ends() = 0;
+};
+
+/// Makes `observer` this thread's, null for none. Returns the one before. Call it outside any range.
+RangeObserver* observe_ranges(RangeObserver* observer);
+
+/// Names what the calling thread does while this lives: an NVTX range for NVIDIA's profilers, and a range of the
+/// thread's RangeObserver. Ranges nest. Costs a test of a pointer where no profiler listens and nobody observes.
 class [[nodiscard]] TraceRange {
  public:
-  [[nodiscard]] explicit TraceRange(const char* name);
+  /// `name` is a string literal.
+  [[nodiscard]] explicit TraceRange(const char* name, RangeKind kind = RangeKind::kWork);
   ~TraceRange();
   TraceRange(const TraceRange&) = delete;
   TraceRange& operator=(const TraceRange&) = delete;
 };
+
+namespace gpu {
+
+// An NVTX range of the calling thread; nothing in a build without CUDA.
+void push_range(const char* name);
+void pop_range();
+
+}  // namespace gpu
 
 }  // namespace lockstep

@@ -20,6 +20,13 @@ std::optional<optim::WeightMean> mean_of(const job::Train& train, optim::Optimiz
   return std::optional<optim::WeightMean>(std::in_place, optimizer, job::weight_mean_options(train.ema()));
 }
 
+std::vector<step::StepObserver*> all_of(step::StepObserver* status, step::StepObserver* faults,
+                                        const std::vector<step::StepObserver*>& others) {
+  std::vector<step::StepObserver*> all{status, faults};
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
+}
+
 }  // namespace
 
 void require_graph_device(const job::Train& train, Device device) {
@@ -32,7 +39,8 @@ optim::Schedule schedule_of(const job::Job& job) {
           static_cast<std::int64_t>(job.train().steps())};
 }
 
-JobStep::JobStep(const job::Job& job, comm::World& world, Network& network, RankStatus& status)
+JobStep::JobStep(const job::Job& job, comm::World& world, Network& network, RankStatus& status,
+                 const std::vector<step::StepObserver*>& observers)
     : faults_(job, world.rank(), world.size(), network.arena()),
       ddp_(network.model(), world, job::ddp_options(job.comm())),
       scaler_(world, job::grad_scaler_options(job.amp().loss_scale())),
@@ -42,7 +50,7 @@ JobStep::JobStep(const job::Job& job, comm::World& world, Network& network, Rank
               return faults_.in_loss(network.task().loss(output, target, options.divisor, options.sample_weight));
             },
             {.graph = graph_of(job.train(), network.device()),
-             .observers = {&status, &faults_},
+             .observers = all_of(&status, &faults_, observers),
              .mean = mean(),
              .rank_numbers = network.device() == kCpu && world.size() > 1 ? &rank_waits_ : nullptr}),
       schedule_(schedule_of(job)) {}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "amp/grad_scaler/grad_scaler.h"
 #include "comm/ddp/distributed_data_parallel.h"
@@ -25,8 +26,10 @@ optim::Schedule schedule_of(const job::Job& job);
 /// The training step of a job: its network on all ranks, its loss scale, its learning rates and its faults.
 class JobStep {
  public:
-  /// A collective. `network` and `status` must outlive this. Throws as require_graph_device() does.
-  JobStep(const job::Job& job, comm::World& world, Network& network, RankStatus& status);
+  /// A collective. `network`, `status` and the observers, which are told behind it, must outlive this. Throws as
+  /// require_graph_device() does.
+  JobStep(const job::Job& job, comm::World& world, Network& network, RankStatus& status,
+          const std::vector<step::StepObserver*>& observers = {});
   JobStep(const JobStep&) = delete;
   JobStep& operator=(const JobStep&) = delete;
 

@@ -7,6 +7,7 @@
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
+#include "runtime/tensor/trace_range.h"
 #include "runtime/train/loading.h"
 
 namespace lockstep::train {
@@ -49,6 +50,7 @@ void TrainingData::begin(const job::Job& job, const comm::World& world, std::uin
 }
 
 std::vector<data::Batch> TrainingData::next_step() {
+  const TraceRange range("wait for data", RangeKind::kData);
   if (resident_) return next_resident();
   std::vector<data::Batch> batches;
   for (std::uint32_t m = 0; m < micro_batches_; ++m) batches.push_back(loader_->next());

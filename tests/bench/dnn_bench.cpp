@@ -8,9 +8,9 @@
 
 #include "runtime/kernels/assign.h"
 #include "runtime/kernels/convolution.h"
+#include "runtime/kernels/cpu/peak.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/pooling.h"
-#include "tests/bench/peak.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -27,7 +27,7 @@ void report(benchmark::State& state, double operations) {
 }
 
 void multiply_add_peak(benchmark::State& state) {
-  const bench::Peak peak = bench::peak();
+  const cpu::Peak peak = cpu::float32_peak();
   if (peak.run == nullptr) return state.SkipWithError("needs AVX2 or NEON");
   for (auto _ : state) benchmark::DoNotOptimize(peak.run(0.5f));
   report(state, peak.operations);

@@ -5,8 +5,11 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 #include "runtime/kernels/cpu/isa.h"
+#include "runtime/kernels/implementation.h"
 #include "runtime/tensor/memory_room.h"
 
 namespace lockstep::kernels::cpu {
@@ -87,8 +90,16 @@ bool operator==(const PrimitiveKey& a, const PrimitiveKey& b) {
   return std::equal(a.words_.begin(), a.words_.begin() + a.count_, b.words_.begin(), b.words_.begin() + b.count_);
 }
 
-Primitive::Primitive(dnnl::primitive primitive, const dnnl::memory::desc& scratchpad, Arguments arguments)
-    : primitive_(std::move(primitive)), scratchpad_bytes_(scratchpad.get_size()) {
+const char* Primitive::kept_name(const char* implementation) {
+  static std::mutex mutex;
+  static std::set<std::string> names;
+  const std::lock_guard lock(mutex);
+  return names.emplace(implementation).first->c_str();
+}
+
+Primitive::Primitive(dnnl::primitive primitive, const dnnl::memory::desc& scratchpad, Arguments arguments,
+                     const char* implementation)
+    : primitive_(std::move(primitive)), scratchpad_bytes_(scratchpad.get_size()), implementation_(implementation) {
   const auto add = [this](int index, const dnnl::memory::desc& descriptor) {
     memories_.emplace_back(descriptor, engine(), nullptr);
     if (!descriptor.is_zero()) arguments_.push_back({index, memories_.back().get()});
@@ -101,6 +112,7 @@ void Primitive::run(std::initializer_list<const void*> data) {
   auto memory = memories_.begin();
   for (const void* pointer : data) (memory++)->set_data_handle(const_cast<void*>(pointer));
   require_room_for_onednn();
+  if (implementation_ != nullptr) note_implementation(implementation_);
   Storage scratchpad;
   if (scratchpad_bytes_ > 0) {
     scratchpad = Storage::allocate(scratchpad_bytes_, kCpu);

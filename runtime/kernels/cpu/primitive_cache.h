@@ -8,6 +8,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -58,7 +59,10 @@ class Primitive {
   /// such as a bias that is not there, is left out.
   template <class Operation>
   static Primitive make(const typename Operation::primitive_desc& descriptor, Arguments arguments) {
-    return Primitive(Operation(descriptor), descriptor.scratchpad_desc(), arguments);
+    // A reorder only brings operands into the layout of what computes.
+    const bool computes = !std::is_same_v<Operation, dnnl::reorder>;
+    return Primitive(Operation(descriptor), descriptor.scratchpad_desc(), arguments,
+                     computes ? kept_name(descriptor.impl_info_str()) : nullptr);
   }
 
   explicit operator bool() const { return !memories_.empty(); }
@@ -66,12 +70,16 @@ class Primitive {
   void run(std::initializer_list<const void*> data);
 
  private:
-  Primitive(dnnl::primitive primitive, const dnnl::memory::desc& scratchpad, Arguments arguments);
+  Primitive(dnnl::primitive primitive, const dnnl::memory::desc& scratchpad, Arguments arguments,
+            const char* implementation);
+  /// The same text, for as long as the process lives.
+  static const char* kept_name(const char* implementation);
 
   dnnl::primitive primitive_;
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> arguments_;
   std::size_t scratchpad_bytes_ = 0;
+  const char* implementation_ = nullptr;  ///< oneDNN's name of it; null: not to be noted
 };
 
 /// Attributes of a primitive whose scratch memory comes from the tensors' allocator.

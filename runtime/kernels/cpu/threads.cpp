@@ -37,6 +37,11 @@ void start_threads() {
   {}
 }
 
+void on_all_threads(const std::function<void()>& run) {
+#pragma omp parallel
+  run();
+}
+
 ThreadsFor::ThreadsFor(std::int64_t multiply_adds) : before_(threads()) {
   const std::int64_t useful = std::clamp<std::int64_t>(multiply_adds / kGrain, 1, before_);
   if (useful < before_) omp_set_num_threads(static_cast<int>(useful));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 namespace lockstep::kernels::cpu {
 
@@ -11,6 +12,9 @@ int threads();
 /// Has OpenMP start its threads for the calling thread now. Throws std::system_error where the system starts no more;
 /// OpenMP itself would end the process later.
 void start_threads();
+
+/// Calls `run` on each of those threads at once. `run` must not throw.
+void on_all_threads(const std::function<void()>& run);
 
 /// While it lives, threads() of the calling thread is no more than so many multiply-adds keep busy: threads that wait
 /// for each other more than they compute make a small operation slower, and on a busy machine far slower.

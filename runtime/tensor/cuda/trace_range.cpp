@@ -3,9 +3,9 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-namespace lockstep {
+namespace lockstep::gpu {
 
-TraceRange::TraceRange(const char* name) { nvtxRangePushA(name); }
-TraceRange::~TraceRange() { nvtxRangePop(); }
+void push_range(const char* name) { nvtxRangePushA(name); }
+void pop_range() { nvtxRangePop(); }
 
-}  // namespace lockstep
+}  // namespace lockstep::gpu

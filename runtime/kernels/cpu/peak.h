@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The floor of a product's time: as many independent multiply-adds as hide their latency. A file for each family of
-// processors.
+// The floor of a product's time on one thread: as many independent multiply-adds as hide their latency. Each family of
+// processors has a file: x86/, arm/, or other/ for all others.
 
 #include <cstddef>
 #include <utility>
 
-namespace lockstep::bench {
+namespace lockstep::kernels::cpu {
 
 struct Peak {
-  float (*run)(float factor);  ///< null where the processor has no multiply-add of vectors
-  double operations;           ///< of a call
+  float (*run)(float factor);  ///< null where the processor has no such instruction
+  double operations;           ///< multiplications and additions of a call
 };
 
-Peak peak();
+/// Vectors of float32, the widest that the processor has.
+Peak float32_peak();
+/// Products of bfloat16 that add up in float32, by vectors; tiles are not among them.
+Peak bfloat16_peak();
 
 constexpr int kPeakRounds = 10000;
 constexpr int kPeakSums = 12;
@@ -39,4 +42,4 @@ Peak peak_of(float (*run)(float)) {
   return {run, 2.0 * kPeakRounds * kPeakSums * (sizeof(Lanes) / sizeof(float))};
 }
 
-}  // namespace lockstep::bench
+}  // namespace lockstep::kernels::cpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/bench/peak.h"
+#include "runtime/kernels/cpu/peak.h"
 
-namespace lockstep::bench {
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -13,6 +13,7 @@ float neon_rounds(float factor) {
 
 }  // namespace
 
-Peak peak() { return peak_of<Lanes4>(neon_rounds); }
+Peak float32_peak() { return peak_of<Lanes4>(neon_rounds); }
+Peak bfloat16_peak() { return {nullptr, 0}; }
 
-}  // namespace lockstep::bench
+}  // namespace lockstep::kernels::cpu

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cpu/peak.h"
+
+#include <immintrin.h>
+
+#include "runtime/kernels/cpu/processor.h"
+
+namespace lockstep::kernels::cpu {
+
+namespace {
+
+using Lanes8 = float __attribute__((vector_size(32)));
+using Lanes16 = float __attribute__((vector_size(64)));
+
+// Each has the instructions of its caller: clang refuses the register of a function without them.
+struct Keep8 {
+  [[gnu::target("avx2,fma")]] void operator()(Lanes8& sum) const { asm volatile("" : "+v"(sum)); }
+};
+struct Keep16 {
+  [[gnu::target("avx512f,fma")]] void operator()(Lanes16& sum) const { asm volatile("" : "+v"(sum)); }
+};
+
+[[gnu::target("avx2,fma")]] float avx2_rounds(float factor) { return multiply_add_rounds<Lanes8>(factor, Keep8()); }
+[[gnu::target("avx512f,fma")]] float avx512_rounds(float factor) {
+  return multiply_add_rounds<Lanes16>(factor, Keep16());
+}
+
+/// Each product adds 32 pairs to 16 sums.
+[[gnu::target("avx512f,avx512bf16")]] float avx512_bf16_rounds(float factor) {
+  const __m512bh factors = _mm512_cvtne2ps_pbh(_mm512_set1_ps(factor), _mm512_set1_ps(factor));
+  __m512 sums[kPeakSums];
+  for (__m512& sum : sums) sum = _mm512_setzero_ps();
+  for (int round = 0; round < kPeakRounds; ++round) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPeakSums; ++i) {
+      sums[i] = _mm512_dpbf16_ps(sums[i], factors, factors);
+      asm volatile("" : "+v"(sums[i]));
+    }
+  }
+  __m512 total = _mm512_setzero_ps();
+  for (const __m512& sum : sums) total = _mm512_add_ps(total, sum);
+  return _mm512_cvtss_f32(total);
+}
+
+}  // namespace
+
+Peak float32_peak() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f")) return peak_of<Lanes16>(avx512_rounds);
+  if (__builtin_cpu_supports("avx2")) return peak_of<Lanes8>(avx2_rounds);
+  return {nullptr, 0};
+}
+
+Peak bfloat16_peak() {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx512f") || !has_bfloat16_instructions()) return {nullptr, 0};
+  return {avx512_bf16_rounds, 2.0 * kPeakRounds * kPeakSums * 32};
+}
+
+}  // namespace lockstep::kernels::cpu

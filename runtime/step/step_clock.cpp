@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/step/step_clock.h"
+
+#include <numeric>
+#include <utility>
+
+#include "runtime/autograd/grad_mode.h"
+#include "runtime/autograd/node.h"
+#include "runtime/base/error.h"
+#include "runtime/kernels/implementation.h"
+#include "runtime/nn/layer_scope.h"
+#include "runtime/ops/operation_options.h"
+#include "runtime/tensor/stream.h"
+
+namespace lockstep::step {
+
+using std::chrono::nanoseconds;
+
+namespace {
+
+/// A causal mask leaves out half of the scores.
+constexpr double kCausalShare = 0.5;
+
+StepPart part_of(Phase phase) {
+  switch (phase) {
+    case Phase::kForward:
+      return StepPart::kForward;
+    case Phase::kBackward:
+      return StepPart::kBackward;
+    case Phase::kUpdate:
+      return StepPart::kUpdate;
+  }
+  throw UsageError("a phase without a part");
+}
+
+void note(OperationTimes::Pass& pass, const ops::OperationWork& work) {
+  ++pass.calls;
+  pass.work += work;
+}
+
+void take_implementation(OperationTimes::Pass& pass) {
+  if (const char* const name = kernels::take_implementation()) pass.implementation = name;
+}
+
+}  // namespace
+
+std::string_view name_of(StepPart part) {
+  switch (part) {
+    case StepPart::kData:
+      return "data";
+    case StepPart::kForward:
+      return "forward";
+    case StepPart::kBackward:
+      return "backward";
+    case StepPart::kCommunication:
+      return "communication";
+    case StepPart::kUpdate:
+      return "optimizer";
+    case StepPart::kRest:
+      return "rest";
+  }
+  throw UsageError("a part of a step without a name");
+}
+
+nanoseconds StepTimes::total() const { return std::accumulate(parts.begin(), parts.end(), nanoseconds(0)); }
+
+std::size_t StepClock::Hash::operator()(const Key& key) const {
+  const auto mix = [](std::size_t hash, std::size_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ (hash >> 32);
+  };
+  const std::size_t hash =
+      mix(mix(0, reinterpret_cast<std::size_t>(key.name)), reinterpret_cast<std::size_t>(key.layer));
+  return mix(hash, 2 * static_cast<std::size_t>(key.dtype) + (key.again ? 1 : 0));
+}
+
+StepClock::StepClock(Device device, Now now) : device_(device), now_(std::move(now)) {}
+
+StepClock::~StepClock() {
+  if (running_) end();
+}
+
+void StepClock::begin() {
+  if (running_) throw UsageError("a StepClock that begins a step within a step", "Call end() before.");
+  running_ = true;
+  outer_records_ = autograd::observe_records(this);
+  outer_ranges_ = observe_ranges(this);
+  placed_.clear();
+  latest_ = {};
+  times_ = {};
+  loose_ = nanoseconds(0);
+  phase_ = StepPart::kRest;
+  kernels::take_implementation();
+  if (device_ != kCpu) Stream::current(device_).synchronize();
+  last_ = now_();
+}
+
+StepTimes StepClock::end() {
+  enter(StepPart::kRest);
+  running_ = false;
+  autograd::observe_records(outer_records_);
+  observe_ranges(outer_ranges_);
+  open_.clear();
+  return times_;
+}
+
+void StepClock::phase_begins(Phase phase, std::uint64_t, std::uint32_t) {
+  if (running_) enter(part_of(phase));
+}
+
+void StepClock::step_ends(std::uint64_t) {
+  if (running_) enter(StepPart::kRest);
+}
+
+nanoseconds StepClock::lap() {
+  if (device_ != kCpu) Stream::current(device_).synchronize();
+  const nanoseconds now = now_(), passed = now - std::exchange(last_, now);
+  times_.parts[static_cast<std::size_t>(part())] += passed;
+  return passed;
+}
+
+void StepClock::close_lap() {
+  const nanoseconds passed = lap();
+  (open_.empty() || in_work() ? loose_ : open_.back().pass->time) += passed;
+}
+
+void StepClock::settle_loose() {
+  const nanoseconds loose = std::exchange(loose_, nanoseconds(0));
+  if (in_work()) {
+    open_.back().pass->time += loose;
+  } else if (phase_ == StepPart::kUpdate) {
+    range("optimizer").time += loose;
+  }
+}
+
+void StepClock::enter(StepPart phase) {
+  close_lap();
+  settle_loose();
+  phase_ = phase;
+  if (phase == StepPart::kUpdate) ++range("optimizer").calls;
+}
+
+void StepClock::open(Pass& pass, StepPart part, bool is_visit, bool counts_apart) {
+  close_lap();
+  if (counts_apart) settle_loose();
+  open_.push_back({&pass, part, is_visit});
+}
+
+void StepClock::close_innermost() {
+  close_lap();
+  if (in_work()) settle_loose();
+  open_.pop_back();
+}
+
+void StepClock::recorded(std::string_view name, const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) {
+  latest_ = {};
+  latest_placed_ = nullptr;
+  // In a backward pass the forward pass of a checkpoint is recorded again. Without a graph, it is an operation of which
+  // a backward function is made: a part of that.
+  const bool again = in_visit() && autograd::grad_enabled();
+  // Outside a forward pass views of gradients and sums are recorded, too, which are nobody's operations.
+  if (phase_ != StepPart::kForward && !again) return;
+  const nn::Module* const layer = nn::LayerScope::current();
+  const DType dtype = results.front().dtype();
+  latest_ = {.operation = &at(name, layer, dtype, false),
+             .forward = ops::forward_work(name, results, inputs),
+             .backward = ops::backward_work(name, results, inputs)};
+  Pass& pass = (again ? at(name, layer, dtype, true) : *latest_.operation).forward;
+  pass.time += lap() + std::exchange(loose_, nanoseconds(0));
+  note(pass, latest_.forward);
+  take_implementation(pass);
+}
+
+void StepClock::placed(const autograd::Node& node) {
+  if (latest_.operation != nullptr) latest_placed_ = &placed_.insert_or_assign(&node, latest_).first->second;
+}
+
+void StepClock::noted(const Tensor&, const std::any& options, const std::vector<Tensor>&) {
+  const auto* const scores = std::any_cast<ops::ScoreOptions>(&options);
+  if (latest_.operation == nullptr || scores == nullptr || !scores->causal) return;
+  latest_.operation->forward.work.operations -= kCausalShare * latest_.forward.operations;
+  if (latest_placed_ != nullptr) latest_placed_->backward.operations *= kCausalShare;
+}
+
+void StepClock::backward_begins(const autograd::Node& node) {
+  const auto found = placed_.find(&node);
+  // A graph may be older than the step.
+  Pass& pass =
+      (found == placed_.end() ? at(node.name(), nullptr, DType::kFloat32, false) : *found->second.operation).backward;
+  open(pass, phase_, true, true);
+  note(pass, found == placed_.end() ? ops::OperationWork() : found->second.backward);
+}
+
+void StepClock::backward_ends(const autograd::Node&) {
+  take_implementation(*open_.back().pass);
+  close_innermost();
+}
+
+void StepClock::range_begins(const char* name, RangeKind kind) {
+  Pass& pass = range(name);
+  ++pass.calls;
+  switch (kind) {
+    case RangeKind::kWork:
+      return open(pass, phase_, false, true);
+    case RangeKind::kData:
+      return open(pass, StepPart::kData, false, false);
+    case RangeKind::kCommunication:
+      return open(pass, StepPart::kCommunication, false, false);
+  }
+}
+
+void StepClock::range_ends() {
+  if (!open_.empty()) close_innermost();
+}
+
+OperationTimes& StepClock::at(std::string_view name, const nn::Module* layer, DType dtype, bool again) {
+  const auto [entry, is_new] = by_key_.try_emplace({name.data(), layer, dtype, again}, nullptr);
+  if (is_new) {
+    entry->second = &operations_.emplace_back();
+    entry->second->name = name;
+    entry->second->layer = layer;
+    entry->second->dtype = dtype;
+    entry->second->again = again;
+  }
+  return *entry->second;
+}
+
+StepClock::Pass& StepClock::range(const char* name) {
+  OperationTimes& times = at(name, nullptr, DType::kFloat32, false);
+  times.is_operation = false;
+  return times.forward;
+}
+
+}  // namespace lockstep::step
