@@ -71,6 +71,21 @@ TEST(RankWatch, KnowsWhenAllHaveJoined) {
   }
 }
 
+TEST(RankWatch, KnowsWhetherAnyHasJoined) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const RankWatch watch(board);
+  // One that has failed may have joined before or not.
+  for (const RankPhase phase : {RankPhase::kNone, RankPhase::kJoin, RankPhase::kNotJoined, RankPhase::kFailed}) {
+    board.set(0, phase, 0);
+    EXPECT_FALSE(watch.any_joined());
+  }
+  for (const RankPhase phase : {RankPhase::kJoined, RankPhase::kBackward, RankPhase::kDone}) {
+    board.set(0, phase, 0);
+    EXPECT_TRUE(watch.any_joined());
+  }
+}
+
 TEST(RankWatch, NoticesTheEndOfRanksThatAreNotItsChildren) {
   const Folder folder;
   const std::string file = folder / "status";
