@@ -109,7 +109,7 @@ void explain_start(const LaunchOptions& options, const Outcome& outcome) {
   if (options.hosts.empty() || outcome.joined || outcome.code != ExitCode::kPeerLost || outcome.stop_requested) return;
   kill_marked_on(other_hosts(options.hosts), mark());
   const std::string findings = findings_text(examine_hosts(host_names(options.hosts)));
-  if (!findings.empty()) spdlog::warn("between the hosts there is\n{}", findings);
+  if (!findings.empty()) spdlog::warn("the hosts, tried from here, lack what ranks need\n{}", findings);
 }
 
 /// From here on a request to stop comes too late: the job is over, and ends as what it is.

@@ -50,10 +50,7 @@ class OnNetworks(unittest.TestCase):
             self.on(host, "iptables", "-A", "INPUT", *rule.split())
 
     def train(self, way, **how):
-        training = Training(self.cluster, way, "ab", settings=SHORT, **how)
-        ended = training.finish(PATIENCE_S)
-        print(f"{self.id().rpartition('.')[2]} {way} {how}: {ended}", file=sys.stderr)
-        return ended
+        return Training(self.cluster, way, "ab", settings=SHORT, **how).finish(PATIENCE_S)
 
     def starts_or_says_why(self, way, *words, **how):
         """It trains, or ends in time with the words and leaves nothing."""
@@ -80,7 +77,6 @@ class OnNetworks(unittest.TestCase):
     def doctor(self, hosts, *options):
         since = time.monotonic()
         result = self.cluster.run("a", LOCKSTEP, "doctor", "--hosts", hosts, "--json", *options)
-        print(f"{self.id().rpartition('.')[2]}: {time.monotonic() - since:.1f} s, {result.stdout}{result.stderr}", file=sys.stderr)
         return result.returncode, json.loads(result.stdout), time.monotonic() - since
 
     @staticmethod
