@@ -30,7 +30,8 @@ using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions, Gpt
 /// ("model.convnet.block[1].kernel"), for options without a meaning and for a model that does not fit the samples.
 std::unique_ptr<nn::Module> build(const ModelOptions& options, const ModelInput& input, std::uint64_t seed);
 
-/// The model with parameters that have no values and take no memory: for names, shapes and counts.
+/// The model with parameters that have no values and take no memory: for names, shapes and counts. Throws FieldError
+/// for a count that makes a model larger than any that can be trained (nn::OutlineTally).
 std::unique_ptr<nn::Module> outline(const ModelOptions& options, const ModelInput& input);
 
 /// The model's name in a job, "gpt"; "resnet50" of a resnet of that depth, or the name of a registered model.

@@ -56,8 +56,11 @@ FieldProblems problems_of(const LlamaOptions& options) {
   } else {
     check_heads(checks, options);
     if (options.heads >= 1 && options.width >= 1 && options.width % options.heads == 0) {
-      checks.check(options.width / options.heads % 2 == 0, "width", "heads times an even number of channels",
+      const std::int64_t head_width = options.width / options.heads;
+      checks.check(head_width % 2 == 0, "width", "heads times an even number of channels",
                    static_cast<double>(options.width), {"heads"});
+      checks.check(LlamaOptions::kHeadWidth.holds(static_cast<double>(head_width)), "width",
+                   "at most 65536 times heads", static_cast<double>(options.width), {"heads"});
     }
   }
   if (options.kv_heads && *options.kv_heads >= 1 && options.heads >= 1) {

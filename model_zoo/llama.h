@@ -34,12 +34,14 @@ struct LlamaOptions {
   double initial_deviation = 0.02;      ///< of all weights
   bool checkpoint_activations = false;  ///< of blocks: nn::checkpoint()
 
+  /// An angle is kept for each pair of channels.
+  static constexpr Bound kHeadWidth{"in [1, 65536]", 1, false, 65536, false};
   static constexpr std::string_view kKind = "llama";  ///< its name in a job
   static constexpr auto fields() {
     return std::tuple(
         option("layers", &LlamaOptions::layers, kAtLeastOne), option("heads", &LlamaOptions::heads, kAtLeastOne),
         option("kv_heads", &LlamaOptions::kv_heads, kAtLeastOne), option("width", &LlamaOptions::width, kAtLeastOne),
-        option("head_width", &LlamaOptions::head_width, kAtLeastOne),
+        option("head_width", &LlamaOptions::head_width, kHeadWidth),
         option("hidden", &LlamaOptions::hidden, kAtLeastOne), option("context", &LlamaOptions::context, kAtLeastOne),
         option("vocabulary", &LlamaOptions::vocabulary, kAtLeastOne),
         option("rope_theta", &LlamaOptions::rope_theta, kPositive), option("rope_scaling", &LlamaOptions::rope_scaling),

@@ -4,10 +4,13 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "launcher/supervisor/launch.h"
+#include "runtime/base/byte_size.h"
 #include "runtime/job/model_options.h"
+#include "runtime/tensor/memory_room.h"
 
 namespace lockstep::launcher {
 
@@ -41,15 +44,7 @@ std::string counted(const Json& value, const std::string& what) {
   return grouped(value) + " " + what + (value == 1 ? "" : "s");
 }
 
-std::string size(const Json& bytes) {
-  static constexpr std::array kUnits{"bytes", "KiB", "MiB", "GiB", "TiB"};
-  double value = bytes.get<double>();
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
-  return text.data();
-}
+std::string size(const Json& bytes) { return byte_size(bytes.get<double>()); }
 
 std::string planned(const std::string& name, const std::string& value) {
   return "  " + name + std::string(14 - name.size(), ' ') + value + "\n";
@@ -119,7 +114,13 @@ train::Plan plan_of(const job::Checked& job, const LaunchOptions& launch, const 
   const bool asks = job.job.train().cuda_graph() == job::ON || job.job.amp().dtype() == job::BF16 ||
                     job.job.comm().wire_dtype() == job::BF16;
   if (asks) options.device = launch.device_of(0);
-  return train::plan(job.job, options, job.locations);
+  train::Plan plan = train::plan(job.job, options, job.locations);
+  // Of other hosts, and of a GPU beside which a smaller memory will do, nothing is known here.
+  const std::optional<std::size_t> memory = launch.hosts.empty() ? whole_memory() : std::nullopt;
+  train::Plan refused = plan;
+  train::require_memory(refused, job.job, job.locations, memory, options.ranks_here);
+  const bool is_too_large = refused.errors.size() > plan.errors.size();
+  return is_too_large && launch.device_of(0) == kCpu ? refused : plan;
 }
 
 Json to_json(const train::Plan& plan, const job::Job& job, int ranks) {

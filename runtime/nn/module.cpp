@@ -11,6 +11,7 @@
 #include "runtime/nn/initial_values.h"
 #include "runtime/nn/layer_scope.h"
 #include "runtime/nn/name_hash.h"
+#include "runtime/nn/outline_tally.h"
 #include "runtime/nn/step_context.h"
 
 namespace lockstep::nn {
@@ -18,10 +19,13 @@ namespace lockstep::nn {
 namespace {
 
 thread_local bool without_values = false;
+thread_local OutlineTally tally;  ///< of what is built within the outermost WithoutValues
 
 }  // namespace
 
-WithoutValues::WithoutValues() : outer_(std::exchange(without_values, true)) {}
+WithoutValues::WithoutValues() : outer_(std::exchange(without_values, true)) {
+  if (!outer_) tally = {};
+}
 WithoutValues::~WithoutValues() { without_values = outer_; }
 
 Module::Module() {
@@ -198,6 +202,7 @@ void Module::choose_initializers(const std::function<Initializer(const Parameter
 }
 
 Tensor Module::add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer) {
+  if (without_values) tally.add_parameter(shape.numel());
   const Tensor tensor = Tensor::empty(shape, DType::kFloat32);
   if (!without_values) fill(tensor, initializer);
   tensor.set_requires_grad(true);
@@ -211,6 +216,7 @@ Tensor Module::share_parameter(std::string name, const Parameter& parameter) {
 }
 
 RunningStatistics& Module::add_statistics(std::string name, std::int64_t channels) {
+  if (without_values) tally.add_statistics(channels);
   statistics_.emplace_back(std::move(name), std::make_unique<RunningStatistics>(channels));
   return *statistics_.back().second;
 }

@@ -32,7 +32,7 @@ void name_layers(Module& root);
 
 /// While it lives, modules that this thread builds get parameters that have shapes and no values, so that their memory
 /// is not touched: for looking at a model without paying for it, or before initialize() or a loaded state gives it
-/// values.
+/// values. A model with more than an OutlineTally counts throws ModelTooLarge.
 class [[nodiscard]] WithoutValues {
  public:
   [[nodiscard]] WithoutValues();

@@ -18,6 +18,10 @@ Tensor RotaryPositions::apply(const Tensor& x, std::int64_t first) {
     throw ShapeError("rotary positions " + std::to_string(first) + " to " + std::to_string(first + length) +
                      " of a context of " + std::to_string(context_));
   }
+  // No angle is needed, and the table of all positions may be large.
+  if (x.numel() == 0 && x.device() == kCpu) {
+    return ops::rotary(x, ops::rotary_table(length, frequencies_, ops::wide_of(x.dtype())));
+  }
   const ops::RotaryTable table = table_for(x);
   if (length == context_) return ops::rotary(x, table);
   return ops::rotary(x, {table.cos.detach_rows(first, first + length), table.sin.detach_rows(first, first + length)});

@@ -61,6 +61,14 @@ Bytes kibibytes_of(const char* file, const std::string& name) {
   return std::nullopt;
 }
 
+/// A group's limit in version 1.
+Bytes old_limit_in(const fs::path& folder) {
+  // From here on it means none: it is the largest number of whole pages.
+  constexpr std::size_t kNoLimit = std::size_t{1} << 60;
+  const Bytes limit = number_in(folder / "memory.limit_in_bytes");
+  return limit && *limit < kNoLimit ? limit : std::nullopt;
+}
+
 Bytes limit_of(__rlimit_resource_t resource) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
@@ -70,18 +78,23 @@ Bytes limit_of(__rlimit_resource_t resource) {
 }  // namespace
 
 Bytes room_in_groups(const std::string& groups, const fs::path& mount) {
-  // In version 1 a limit from here on means none: it is the largest number of whole pages.
-  constexpr std::size_t kNoLimit = std::size_t{1} << 60;
   Bytes room;
   for (const fs::path& folder : control_groups(groups, mount, "memory")) {
     const fs::path statistics = folder / "memory.stat";
     room = least(room, left_of(number_in(folder / "memory.max"), used_in(folder / "memory.current", statistics, "")));
-    const Bytes old = number_in(folder / "memory.limit_in_bytes");
-    if (old && *old < kNoLimit) {
-      room = least(room, left_of(old, used_in(folder / "memory.usage_in_bytes", statistics, "total_")));
-    }
+    const Bytes old = old_limit_in(folder);
+    if (old) room = least(room, left_of(old, used_in(folder / "memory.usage_in_bytes", statistics, "total_")));
   }
   return room;
+}
+
+Bytes whole_memory() {
+  Bytes whole = kibibytes_of("/proc/meminfo", "MemTotal:");
+  if (whole) *whole += kibibytes_of("/proc/meminfo", "SwapTotal:").value_or(0);
+  for (const fs::path& folder : control_groups(text_of("/proc/self/cgroup"), "/sys/fs/cgroup", "memory")) {
+    whole = least(whole, least(number_in(folder / "memory.max"), old_limit_in(folder)));
+  }
+  return whole;
 }
 
 MemoryRoom memory_room() {

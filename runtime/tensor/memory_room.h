@@ -17,6 +17,9 @@ struct MemoryRoom {
 MemoryRoom memory_room();
 /// The least of these.
 std::optional<std::size_t> least_of(const MemoryRoom& room);
+/// The bytes of host memory that processes here can have at most: the machine's, its swap included, or what a control
+/// group allows. Nothing where nobody knows.
+std::optional<std::size_t> whole_memory();
 /// "812 MiB are free on this machine, 3 MiB of its address space (ulimit -v)"
 std::string str(const MemoryRoom& room);
 

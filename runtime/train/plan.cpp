@@ -10,7 +10,9 @@
 
 #include "amp/grad_scaler/opt_level.h"
 #include "model_zoo/build.h"
+#include "model_zoo/largest_count.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/base/byte_size.h"
 #include "runtime/data/arrays.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/data/mixup.h"
@@ -279,6 +281,19 @@ class Planner {
 
 Plan plan(const job::Job& job, const PlanOptions& options, const job::Locations& locations) {
   return Planner(job, options, locations).run();
+}
+
+void require_memory(Plan& plan, const job::Job& job, const job::Locations& locations, std::optional<std::size_t> memory,
+                    int ranks) {
+  const double needed = static_cast<double>(plan.memory.sum()) * ranks;
+  if (!memory || needed <= static_cast<double>(*memory)) return;
+  const model_zoo::Count count = model_zoo::largest_count(job::model_options(job.model()));
+  const std::string message = "the weights, their gradients and the optimizer's state take " + byte_size(needed) +
+                              (ranks == 1 ? "" : " on " + std::to_string(ranks) + " ranks") +
+                              ", and this machine has " + byte_size(static_cast<double>(*memory)) + " of memory";
+  plan.errors.push_back({{locations.find(count.path), count.path, message},
+                         ExitCode::kEnvironment,
+                         "Choose a smaller model, or a machine with more memory or a GPU."});
 }
 
 void require_dtype(const std::string& field, DType dtype, Device device, const gpu::Description& gpu) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -37,6 +38,8 @@ struct PlannedMemory {
   std::int64_t gradients = 0;       ///< in the dtype of the wire
   std::int64_t gradient_sums = 0;   ///< float32: micro-batches add up in them where the wire has 16 bits
   std::int64_t optimizer_state = 0;
+
+  std::int64_t sum() const { return weights + compute_copies + gradients + gradient_sums + optimizer_state; }
 };
 
 struct PlannedCheckpoints {
@@ -71,6 +74,11 @@ struct Plan {
 /// `locations` tells where the job gives its fields. Training makes the same plan first, so what passes here passes
 /// there. Never throws for what the job says.
 Plan plan(const job::Job& job, const PlanOptions& options, const job::Locations& locations = {});
+
+/// Adds an error where the weights and what belongs to them take more than the `memory` that this machine has for the
+/// `ranks` that compute on its CPU.
+void require_memory(Plan& plan, const job::Job& job, const job::Locations& locations, std::optional<std::size_t> memory,
+                    int ranks);
 
 /// Throws FieldError, for the field of a job that asks for it, where a GPU does not compute in `dtype`.
 void require_dtype(const std::string& field, DType dtype, Device device, const gpu::Description& gpu);

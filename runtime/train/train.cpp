@@ -11,6 +11,7 @@
 #include "runtime/step/compute_environment.h"
 #include "runtime/step/replicated.h"
 #include "runtime/tensor/as_error.h"
+#include "runtime/tensor/memory_room.h"
 #include "runtime/train/derived_steps.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/loading.h"
@@ -38,6 +39,9 @@ std::int64_t require_sound_plan(comm::World& world, const TrainOptions& options)
                            .run_dir = options.run_dir,
                            .device = options.device};
     planned = plan(options.job, here, options.locations);
+    if (options.device == kCpu) {
+      require_memory(planned, options.job, options.locations, whole_memory(), here.ranks_here);
+    }
   }
   step::on_rank_zero(*world.communicator(), [&] {
     require_sound(planned);
