@@ -13,7 +13,9 @@
 #include "launcher/commands/rank.h"
 #include "launcher/first_process.h"
 #include "launcher/main.h"
+#include "launcher/stack_limit.h"
 #include "launcher/standard_streams.h"
+#include "launcher/supervisor/error_block.h"
 #include "launcher/warnings.h"
 #include "runtime/base/program_name.h"
 #include "runtime/tensor/as_error.h"
@@ -73,6 +75,11 @@ int main(int argc, char** argv) {
   std::set_terminate(end_on_uncaught);
   take_program_name();
   if (const auto code = launcher::serve_as_first_process()) return *code;
+  try {
+    launcher::require_stack();
+  } catch (const Error& error) {
+    return launcher::report(error);
+  }
   // A reader that goes away, as head does, must not end a training run. A file that grows past a limit is an error of
   // the call that writes it.
   for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);

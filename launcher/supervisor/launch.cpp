@@ -24,6 +24,7 @@
 #include "launcher/supervisor/scratch_directory.h"
 #include "launcher/supervisor/supervisor.h"
 #include "runtime/base/host_name.h"
+#include "runtime/base/open_files.h"
 #include "runtime/train/record/stdout_relay.h"
 #include "runtime/train/record/terminal.h"
 
@@ -32,6 +33,10 @@ namespace lockstep::launcher {
 namespace fs = std::filesystem;
 
 namespace {
+
+/// Measured with Open MPI 4.1: it crashes, and its ranks wait, where it may have fewer.
+constexpr std::size_t kFilesOfMpirun = 30;
+constexpr std::size_t kFilesOfARank = 5;
 
 int ranks_to_start(const LaunchOptions& options) {
   if (options.hosts.empty()) return options.nproc == 0 ? 1 : options.nproc;
@@ -159,6 +164,8 @@ bool must_start_ranks(const LaunchOptions& options) {
 ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
   const int ranks = ranks_to_start(options);
   require_mpi(ranks);
+  allow_open_files(kFilesOfMpirun + kFilesOfARank * static_cast<std::size_t>(ranks),
+                   fmt::format("mpirun and {} ranks", ranks), ", or start fewer ranks here.");
   const SignalInbox inbox;
   RestartPause pauses;
   for (int restart = 0;; ++restart) {

@@ -65,6 +65,12 @@ class Removals {
 
 Store::Store(std::string directory, RetryPolicy retries) : directory_(std::move(directory)), retries_(retries) {}
 
+std::vector<std::uint64_t> Store::steps() const {
+  std::vector<std::uint64_t> steps;
+  for (const Place& place : places()) steps.push_back(place.step);
+  return steps;
+}
+
 std::vector<Store::Place> Store::places() const {
   std::vector<Place> places;
   for (const std::string& name : list_directory(directory_)) {

@@ -35,6 +35,9 @@ class Store {
   /// disk keeps refusing; what was saved before is intact then and the temporary files are gone.
   std::string save(const TrainingState& state, const std::map<std::string, Tensor>& tensors) const;
 
+  /// The steps that there are checkpoints of, by their names alone, the newest first. Throws StorageError.
+  std::vector<std::uint64_t> steps() const;
+
   /// Every checkpoint with all its checksums verified, newest first.
   std::vector<ScanEntry> scan() const;
 

@@ -4,15 +4,13 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <system_error>
 
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/program_name.h"
 #include "runtime/job/data_note.h"
 #include "runtime/job/defaults.h"
+#include "runtime/job/job_text.h"
 #include "runtime/job/message_options.h"
 #include "runtime/job/overrides.h"
 #include "runtime/job/text_reader.h"
@@ -25,23 +23,6 @@ namespace {
 
 /// The mark that some editors put before UTF-8 text.
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-/// At most one byte more than a job may have: enough for the reader to see that it is too long.
-std::string read_text(const std::filesystem::path& file, Diagnostics& diagnostics) {
-  const auto refuse = [&](const std::string& why) {
-    diagnostics.emplace_back(Position{file.string()}, "", "cannot read the job: " + why);
-    return std::string();
-  };
-  std::error_code unreachable;  // reading says why
-  if (std::filesystem::is_directory(file, unreachable)) return refuse("it is a directory");
-  std::string text(kMaxJobBytes + 1, '\0');
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!stream.is_open() || stream.bad()) return refuse(std::generic_category().message(errno));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  return text;
-}
 
 Checked sound(Checked checked, const std::filesystem::path& file) {
   if (checked.diagnostics.empty()) return checked;
@@ -56,9 +37,15 @@ Checked sound(Checked checked, const std::filesystem::path& file) {
 }  // namespace
 
 Checked check(const std::filesystem::path& file, std::span<const std::string> overrides) {
-  Checked unread;
-  const std::string text = read_text(file, unread.diagnostics);
-  if (!unread.diagnostics.empty()) return unread;
+  std::string text;
+  try {
+    // One byte more than a job may have: enough for the reader to see that it is too long.
+    text = read_job_text(file, kMaxJobBytes + 1);
+  } catch (const StorageError& error) {
+    Checked unread;
+    unread.diagnostics.emplace_back(Position{file.string()}, "", std::string("cannot read the job: ") + error.what());
+    return unread;
+  }
   return check_text(text, file, overrides, std::filesystem::absolute(file).parent_path());
 }
 

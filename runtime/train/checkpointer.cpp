@@ -62,7 +62,11 @@ void Checkpointer::begin_anew() {
 std::optional<checkpoint::Checkpoint> Checkpointer::restore() {
   // A run that has nothing left to save leaves nothing of killed ones either.
   store_.files().remove_abandoned();
-  if (best_) best_->files().remove_abandoned();
+  if (best_) {
+    // What is no folder there would end the run at its first evaluation.
+    best_->files().steps();
+    best_->files().remove_abandoned();
+  }
   if (options_.resume == "never") {
     begin_anew();
     set_aside_earlier_run(options_.run_dir);

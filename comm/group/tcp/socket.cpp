@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,12 +13,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <iterator>
 #include <memory>
 #include <system_error>
 
 #include "runtime/base/error.h"
+#include "runtime/base/open_files.h"
 
 namespace lockstep::comm {
 
@@ -34,7 +32,7 @@ constexpr int kIdleSeconds = 10;
 constexpr int kProbeSeconds = 5;
 constexpr int kProbes = 4;
 /// Files that the rest of the process may open later.
-constexpr rlim_t kOtherDescriptors = 64;
+constexpr std::size_t kOtherDescriptors = 64;
 
 std::string text_of(int error) { return std::generic_category().message(error); }
 
@@ -206,16 +204,8 @@ Socket listen_at(const std::string& address, std::uint16_t port) {
 }
 
 void allow_connections(int connections, const std::string& what) {
-  const std::filesystem::directory_iterator open("/proc/self/fd");
-  const auto in_use = static_cast<rlim_t>(std::distance(begin(open), end(open)));
-  const rlim_t needed = in_use + static_cast<rlim_t>(connections) + kOtherDescriptors;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
-  limit.rlim_cur = std::min(needed, limit.rlim_max);
-  if (limit.rlim_cur == needed && setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
-  throw EnvironmentError(
-      fmt::format("{} need {} open files, and this process may have {}", what, needed, limit.rlim_cur),
-      "Raise the limit (ulimit -n), or start the ranks with mpirun.");
+  allow_open_files(static_cast<std::size_t>(connections) + kOtherDescriptors, what,
+                   ", or start the ranks with mpirun.");
 }
 
 std::string loopback_address() {

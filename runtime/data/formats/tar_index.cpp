@@ -19,6 +19,8 @@ namespace {
 constexpr std::uint64_t kTarBlock = 512;
 /// The most bytes of a long name or of pax records.
 constexpr std::uint64_t kMostExtension = 1 << 20;
+/// The most zeros behind an archive's end.
+constexpr std::uint64_t kMostPadding = 16 << 20;
 
 /// The places of a header's fields: POSIX.1-1988, "ustar".
 constexpr std::size_t kName = 0, kNameSize = 100;
@@ -167,13 +169,20 @@ bool is_empty(std::span<const char> block) {
 }
 
 /// Zeros fill an archive up. Anything else behind its end would be passed over unseen: `cat a.tar b.tar` makes that.
-void require_end(const StoredFile& file, std::uint64_t at, Window& window) {
-  for (Header block{}; at < file.size(); at += kTarBlock) {
+/// More of them than any tape's blocks stand for members that are lost, as where a copy was cut off in a file of full
+/// size.
+void require_end(const StoredFile& file, const std::uint64_t end, Window& window) {
+  std::uint64_t at = end;
+  for (Header block{}; at < file.size() && at - end < kMostPadding; at += kTarBlock) {
     const std::span<char> found(block.data(), std::min<std::uint64_t>(kTarBlock, file.size() - at));
     window.read(at, std::as_writable_bytes(found));
     if (is_empty(found)) continue;
     if (found.size() < kTarBlock || !has_checksum(block)) refuse_damaged(file, at, "bytes follow the archive's end");
     refuse(file, at, "a second archive begins", "Name each archive as a file of its own, or join them with tar -A.");
+  }
+  if (at < file.size()) {
+    refuse_damaged(file, end,
+                   fmt::format("{} bytes follow the archive's end, and the first ones are zeros", file.size() - end));
   }
 }
 

@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdint>
+#include <filesystem>
+
 #include "runtime/data/formats/brace_expansion.h"
 #include "runtime/data/image_folder.h"
 #include "runtime/data/make_dataset.h"
@@ -131,6 +134,15 @@ TEST_F(ShardsTest, NothingFollowsAnArchivesEndButZeros) {
   file.resize(file.size() + 300);
   file.back() = 1;
   EXPECT_THAT(error(file), HasSubstr("at byte " + std::to_string(first.size()) + ": bytes follow the archive's end"));
+}
+
+// The members behind were lost: the file has its full size, and a copy was cut off.
+TEST_F(ShardsTest, ATebibyteOfZerosBehindAnArchiveIsDamage) {
+  const std::string path = write("t.tar", {{"a.jpg", jpeg(20, 20)}, {"a.cls", "1"}});
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 40);
+  EXPECT_THAT(
+      error_of([&] { ShardsDataset({.files = {path}, .size = 14}); }),
+      testing::AllOf(HasSubstr("bytes follow the archive's end, and the first ones are zeros"), HasSubstr("10995116")));
 }
 
 TEST_F(ShardsTest, ADamagedImageIsNamedWhenItIsDrawn) {

@@ -37,6 +37,13 @@ class Best(RunTest):
                 self.assertEqual((events(run, "best")[-1]["step"], events(run, "best")[-1]["value"]),
                                  (best, evaluations[best]))
 
+    def test_a_pipe_in_place_of_the_best_is_an_error_before_the_first_step(self):
+        (self.folder / "run").mkdir()
+        os.mkfifo(self.folder / "run/best")
+        run = self.train("run", "train.steps=60", *EVALUATED, *BEST, code=4)
+        self.assertRegex(run.output, "cannot read .*/best: Not a directory")
+        self.assertEqual(run.steps, [])
+
     def test_a_run_that_no_longer_improves_ends_and_stays_ended(self):
         run = self.train("run", "train.steps=400", *EVALUATED, *PATIENT)
         step = run.summary["steps"]

@@ -4,7 +4,7 @@ import resource
 import subprocess
 import unittest
 
-from runs import LOCKSTEP, RunTest
+from runs import LOCKSTEP, RunTest, require_mpi
 
 KIBIBYTE = 1 << 10
 MEBIBYTE = 1 << 20
@@ -61,6 +61,26 @@ class AddressSpace(RunTest):
         free = self.train("free", "train.steps=2")
         limited = self.train("limited", "train.steps=2", limit=(resource.RLIMIT_AS, 8192 * MEBIBYTE))
         self.assertEqual(limited.digest, free.digest)
+
+
+class OtherLimits(RunTest):
+    """A process that may raise them does; another one says so before anything is started."""
+
+    def test_a_stack_of_64_kib_is_no_crash(self):
+        run = self.start("run", "train.steps=2", limit=(resource.RLIMIT_STACK, 64 * KIBIBYTE)).finish()
+        self.assertIn(run.code, (0, 3), run.output)
+        if run.code == 3:
+            self.assertIn("the stack may have 64 KiB, and a run needs 256", run.output)
+
+    def test_24_open_files_are_enough_for_one_rank(self):
+        self.train("run", "train.steps=2", limit=(resource.RLIMIT_NOFILE, 24))
+
+    def test_24_open_files_hang_no_mpirun(self):
+        require_mpi()
+        run = self.start("run", "train.steps=2", ranks=2, limit=(resource.RLIMIT_NOFILE, 24)).finish()
+        self.assertIn(run.code, (0, 3), run.output)
+        if run.code == 3:
+            self.assertRegex(run.output, r"mpirun and 2 ranks need \d+ open files, and this process may have 24")
 
 
 if __name__ == "__main__":
