@@ -7,7 +7,7 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/doctor.h"
 #include "launcher/hosts/answers.h"
-#include "launcher/hosts/host_names.h"
+#include "launcher/hosts/host_list.h"
 #include "launcher/hosts/hosts_examination.h"
 #include "launcher/supervisor/launch_options.h"
 #include "launcher/supervisor/mpirun.h"

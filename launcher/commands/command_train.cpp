@@ -17,6 +17,7 @@
 #include "launcher/commands/rank.h"
 #include "launcher/commands/run_directory.h"
 #include "launcher/supervisor/error_block.h"
+#include "launcher/hosts/host_list.h"
 #include "launcher/supervisor/launch.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/gpu.h"
@@ -69,6 +70,13 @@ void record_in_time(std::function<void()> record) {
   }
 }
 
+/// Whether the run directory here is the one that rank 0, on another host, writes: it has written the job since then.
+bool is_rank_zeros(const fs::path& run_dir, fs::file_time_type since) {
+  std::error_code none;
+  const fs::file_time_type written = fs::last_write_time(run_dir / "job.pbtxt", none);
+  return !none && written >= since;
+}
+
 /// Records how the ranks ended, where no rank could: it was killed, or never came to train.
 void record(const Outcome& outcome, const fs::path& run_dir, int restart, std::chrono::system_clock::time_point since,
             bool echo) {
@@ -97,13 +105,15 @@ ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::tim
   // Before anything is started: a wrong job is one error, not one a rank. Warnings are rank 0's to give.
   const job::Checked checked = job::load_checked(command.job.job, command.job.overrides);
   const fs::path run_dir = run_directory(command.run_dir, checked.job);
+  // Rank 0's host may have a run directory of its own, and this one another run's.
+  const bool writes_here = has_rank_zero_here(command.launch.hosts);
   try {
     train::require_sound(plan_of(checked, command.launch, run_dir));
   } catch (const Error& error) {
-    train::record_early_failure(run_dir, error, process_start, command.output.json);
+    if (writes_here) train::record_early_failure(run_dir, error, process_start, command.output.json);
     throw;
   }
-  {
+  if (writes_here) {
     const train::StallWatch watch(
         kStallTimeouts * timeout_of(checked.job.comm()), [] { return train::place_at(0); }, end_rank);
     make_run_directory(run_dir);
@@ -115,7 +125,7 @@ ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::tim
     return rank_arguments(command, saved ? "auto" : command.resume);
   };
   const auto ended = [&](const Outcome& outcome, int restart, std::chrono::system_clock::time_point since) {
-    record(outcome, run_dir, restart, since, command.output.json);
+    if (writes_here || is_rank_zeros(run_dir, begin)) record(outcome, run_dir, restart, since, command.output.json);
   };
   return launch(command.launch, {.arguments = arguments,
                                  .ended = ended,

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "comm/group/network_choice.h"
-#include "launcher/hosts/host_names.h"
+#include "launcher/hosts/host_list.h"
 #include "runtime/base/error.h"
 #include "runtime/base/shell_word.h"
 

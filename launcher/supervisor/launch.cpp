@@ -11,14 +11,18 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "comm/group/launch_environment.h"
 #include "comm/group/network_choice.h"
 #include "comm/group/versions.h"
-#include "launcher/hosts/host_names.h"
+#include "launcher/hosts/host_list.h"
 #include "launcher/hosts/hosts_examination.h"
 #include "launcher/hosts/marked_processes.h"
 #include "launcher/supervisor/error_block.h"
+#include "launcher/supervisor/host_calls.h"
+#include "launcher/hosts/host_list.h"
 #include "launcher/supervisor/mpirun.h"
 #include "launcher/supervisor/restart_pause.h"
 #include "launcher/supervisor/scratch_directory.h"
@@ -123,7 +127,7 @@ void ignore_requests() {
 }
 
 /// Waits, and returns whether no request to stop has come meanwhile.
-bool pass(std::chrono::seconds pause, const SignalInbox& inbox) {
+bool pass(std::chrono::milliseconds pause, const SignalInbox& inbox) {
   const auto end = std::chrono::steady_clock::now() + pause;
   for (;;) {
     while (const int signal = inbox.take()) {
@@ -134,6 +138,17 @@ bool pass(std::chrono::seconds pause, const SignalInbox& inbox) {
     pollfd watched{inbox.descriptor(), POLLIN, 0};
     poll(&watched, 1, static_cast<int>(left.count()));
   }
+}
+
+/// Waits for hosts that answered before, and returns whether no request to stop has come meanwhile. mpirun tells of one
+/// that still does not answer after all.
+bool wait_for_hosts(const std::set<std::string>& hosts, const SignalInbox& inbox) {
+  const auto ssh = hosts.empty() ? std::nullopt : find_program("ssh");
+  if (!ssh) return true;
+  bool goes_on = true;
+  call_hosts(*ssh, {hosts.begin(), hosts.end()},
+             [&](std::chrono::milliseconds pause) { return goes_on = pass(pause, inbox); });
+  return goes_on;
 }
 
 }  // namespace
@@ -168,6 +183,7 @@ ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
                    fmt::format("mpirun and {} ranks", ranks), ", or start fewer ranks here.");
   const SignalInbox inbox;
   RestartPause pauses;
+  std::set<std::string> hosts;  // that ssh has led to
   for (int restart = 0;; ++restart) {
     const auto since = std::chrono::system_clock::now();
     const Outcome outcome = try_to_start(ranks, options, command, restart, inbox);
@@ -183,7 +199,8 @@ ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
     const std::chrono::seconds pause = pauses.after(outcome.step);
     spdlog::warn("starting the ranks again{}: restart {} of {}",
                  pause.count() > 0 ? fmt::format(" in {} s", pause.count()) : "", restart + 1, options.max_restarts);
-    if (pass(pause, inbox)) continue;
+    hosts.insert(outcome.hosts.begin(), outcome.hosts.end());
+    if (pass(pause, inbox) && wait_for_hosts(hosts, inbox)) continue;
     const Error stopped(ExitCode::kPreempted, "stopped, as asked, before the ranks were started again",
                         "Run the same command again; a training run resumes from its newest checkpoint.");
     if (command.ended) {

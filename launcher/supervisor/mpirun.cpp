@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/supervisor/mpirun.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <charconv>
 #include <cstdlib>
-#include <limits>
 #include <sstream>
 
 #include "comm/group/network_choice.h"
+#include "launcher/hosts/host_list.h"
 #include "launcher/supervisor/openmp_settings.h"
 #include "runtime/base/cores.h"
 #include "runtime/base/error.h"
@@ -26,13 +23,13 @@ constexpr const char* kInstall =
     "Install it (Debian: apt-get install openmpi-bin), start the ranks with torchrun --nproc-per-node, or train with "
     "one rank.";
 
-/// The ranks that the fullest host gets.
-int ranks_a_host(int ranks, const std::string& hosts) {
-  if (hosts.empty()) return ranks;
-  std::istringstream list(hosts);
-  int most = 1;
-  for (std::string host; std::getline(list, host, ',');) most = std::max(most, ranks_on(host));
-  return most;
+/// Each place by itself, in the order in which the ranks take them: "a,a,b,b".
+std::string one_by_one(const std::string& hosts) {
+  std::string list;
+  for (const HostPlaces& host : places_on(hosts)) {
+    for (int i = 0; i < host.ranks; ++i) list += (list.empty() ? "" : ",") + host.name;
+  }
+  return list;
 }
 
 /// Half of the time that Open MPI takes to start goes into loading what one machine has no use for: network transports,
@@ -71,27 +68,6 @@ fs::path find_mpirun() {
   throw EnvironmentError("there is no mpirun in PATH, which starts the ranks", kInstall);
 }
 
-int ranks_on(const std::string& hosts) {
-  const auto refuse = [&](const std::string& host, const char* why = "is not a host with a number of ranks") {
-    return UsageError("--hosts " + hosts + ": \"" + host + "\" " + why, "Write hosts as in --hosts a:4,b:4.");
-  };
-  std::istringstream list(hosts + ",");
-  int ranks = 0;
-  for (std::string host; std::getline(list, host, ',');) {
-    const std::size_t colon = host.find(':');
-    int number = 1;
-    if (colon != std::string::npos) {
-      const char* end = host.data() + host.size();
-      const auto [stop, error] = std::from_chars(host.data() + colon + 1, end, number);
-      if (error != std::errc() || stop != end || number < 1) throw refuse(host);
-    }
-    if (host.empty() || colon == 0) throw refuse(host);
-    if (number > std::numeric_limits<int>::max() - ranks) throw refuse(host, "makes more ranks than can be counted");
-    ranks += number;
-  }
-  return ranks;
-}
-
 ChildCommand mpirun_command(int ranks, const std::string& hosts, const std::vector<std::string>& rank_arguments,
                             std::map<std::string, std::string> variables) {
   ChildCommand command;
@@ -102,7 +78,8 @@ ChildCommand mpirun_command(int ranks, const std::string& hosts, const std::vect
       if (std::getenv(name.c_str()) == nullptr) command.environment[name] = value;
     }
   } else {
-    command.arguments.insert(command.arguments.end(), {"--host", hosts});
+    // In another order mpirun would give its own host the first ranks.
+    command.arguments.insert(command.arguments.end(), {"--map-by", "seq", "--host", one_by_one(hosts)});
     variables.merge(settings_of_the_user());
     if (const char* const wanted = std::getenv(comm::kInterfaceVariable)) {
       // Of mpirun and its daemons; each rank tells MPI itself. The second name is that of Open MPI 5.
@@ -113,7 +90,8 @@ ChildCommand mpirun_command(int ranks, const std::string& hosts, const std::vect
   }
   // A rank that is to end is not asked first: what it had to save is saved by then. Open MPI 5 asks in any case.
   variables.emplace("OMPI_MCA_odls_base_sigkill_timeout", "0");
-  variables.merge(openmp_settings(usable_cores() / ranks_a_host(ranks, hosts)));
+  // Ranks of other hosts look themselves how many cores there are.
+  variables.merge(hosts.empty() ? openmp_settings(usable_cores() / ranks) : openmp_settings_of_the_user());
   for (const auto& [name, value] : variables) {
     command.arguments.insert(command.arguments.end(), {"-x", name});
     command.environment[name] = value;

@@ -49,11 +49,16 @@ void start_anew() {
 
 }  // namespace
 
-std::map<std::string, std::string> openmp_settings(int cores) {
+std::map<std::string, std::string> openmp_settings_of_the_user() {
   std::map<std::string, std::string> settings;
   for (const char* name : {kThreads, kPolicy, kSpins}) {
     if (const char* value = std::getenv(name)) settings.emplace(name, value);
   }
+  return settings;
+}
+
+std::map<std::string, std::string> openmp_settings(int cores) {
+  std::map<std::string, std::string> settings = openmp_settings_of_the_user();
   settings.emplace(kThreads, std::to_string(std::max(1, cores)));
   if (!settings.contains(kPolicy)) settings.emplace(kSpins, kFewSpins);
   return settings;

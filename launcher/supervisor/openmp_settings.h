@@ -11,8 +11,11 @@ namespace lockstep::launcher {
 /// set stays.
 std::map<std::string, std::string> openmp_settings(int cores);
 
-/// Makes these the settings of this process. OpenMP reads them when its library is loaded, before main(), so where one
-/// is missing the program starts anew in the same process: call this before anything that must not be done twice.
+/// Those of them that the user has set.
+std::map<std::string, std::string> openmp_settings_of_the_user();
+
+/// Makes openmp_settings() those of this process. OpenMP reads them when its library is loaded, before main(), so where
+/// one is missing the program starts anew in the same process: call this before anything that must not be done twice.
 void settle_openmp(int cores);
 
 }  // namespace lockstep::launcher

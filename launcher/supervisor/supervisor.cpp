@@ -123,6 +123,7 @@ Outcome Supervisor::run() {
   result.stop_requested = stop_requested_;
   result.step = newest_step();
   result.joined = !supervised_.ranks_here || joined_;
+  if (hosts_) result.hosts = hosts_->reached();
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/step/replicated.h"
 #include "runtime/tensor/as_error.h"
 #include "runtime/tensor/memory_room.h"
+#include "runtime/train/checkpoints_elsewhere.h"
 #include "runtime/train/derived_steps.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/loading.h"
@@ -107,6 +108,7 @@ ExitCode train(comm::World& world, const TrainOptions& given) {
     throw;
   }
   comm::Communicator& communicator = *world.communicator();
+  look_for_checkpoints_elsewhere(communicator, options);
   std::optional<RunDirectory> record;
   step::on_rank_zero(communicator, [&] { record.emplace(options, world.size(), world.mpi_start_time().count()); });
   std::optional<TrainingLoop> loop;

@@ -43,7 +43,8 @@ TrainingLoop::TrainingLoop(comm::World& world, const TrainOptions& options, std:
       goals_(job_),
       checkpointer_(options_, network_, job_step_, goals_, observers_),
       in_flight_(network_, job_step_, *world.communicator()),
-      stragglers_(world.communicator()->all_gather_text(host_name())),
+      hosts_(world.communicator()->all_gather_text(host_name())),
+      stragglers_(hosts_),
       current_step_(*options_.reached) {
   status_.set(RankPhase::kInit, 0);
   std::vector<data::DataDigest> digests = require_same_data([this] { return data_.digests(); }, *world_.communicator());
@@ -63,7 +64,10 @@ TrainingLoop::TrainingLoop(comm::World& world, const TrainOptions& options, std:
 }
 
 RunFacts TrainingLoop::facts() const {
-  return facts_of(options_, network_, data_, world_.size(), checkpointer_.remarks());
+  RunFacts facts = facts_of(options_, network_, data_, world_.size(), checkpointer_.remarks());
+  const std::string& host = hosts_.front();
+  if (std::ranges::any_of(hosts_, [&host](const std::string& other) { return other != host; })) facts.host = host;
+  return facts;
 }
 
 std::uint64_t TrainingLoop::applied_steps() { return static_cast<std::uint64_t>(network_.optimizer().applied_steps()); }

@@ -93,6 +93,7 @@ class TrainingLoop {
   Checkpointer checkpointer_;
   std::optional<Evaluator> evaluator_;  ///< where the job has evaluation data
   StepsInFlight in_flight_;
+  std::vector<std::string> hosts_;  ///< of the ranks
   Stragglers stragglers_;
 
   std::uint64_t launched_ = 0;                ///< steps handed to the device

@@ -55,6 +55,7 @@ void Progress::header(const RunFacts& facts) {
   facts_ = facts;
   facts_.job = printable(facts.job);
   facts_.run_dir = printable(facts.run_dir.string());
+  facts_.host = printable(facts.host);
   for (std::string& remark : facts_.remarks) remark = printable(remark);
   if (!quiet_) terminal_.print(header_text(facts_, color_));
 }

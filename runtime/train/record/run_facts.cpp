@@ -38,7 +38,7 @@ std::string header_text(const RunFacts& facts, bool bold) {
   add("ranks", std::to_string(facts.ranks) + " x " + count_of(static_cast<std::uint64_t>(facts.threads), "thread"));
   add("device", facts.device);
   add("precision", facts.precision);
-  add("run", facts.run_dir.string());
+  add("run", facts.run_dir.string() + (facts.host.empty() ? "" : ", on host " + facts.host));
   for (const std::string& remark : facts.remarks) text.append("\n").append(remark);
   return text;
 }

@@ -26,6 +26,7 @@ struct RunFacts {
   std::string device;
   std::string precision;
   std::filesystem::path run_dir;
+  std::string host;                  ///< on which rank 0 writes it, where there are several
   std::vector<std::string> remarks;  ///< lines of their own
 };
 

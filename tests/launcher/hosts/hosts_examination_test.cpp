@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "launcher/hosts/host_names.h"
+#include "launcher/hosts/host_list.h"
 #include "runtime/base/host_name.h"
 #include "tests/launcher/program.h"
 

@@ -12,7 +12,6 @@ namespace lockstep::launcher {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
 
 /// A watch of host b through a program in place of ssh, which counts its starts in the file `starts`.
 class Watched {
@@ -72,10 +71,6 @@ TEST(HostWatch, AsksForASignAndWaitsForAConnectionWithinTheLimit) {
        {"ServerAliveInterval=1", "ServerAliveCountMax=2", "ConnectTimeout=3", "BatchMode=yes", " b\n"}) {
     EXPECT_THAT(arguments, testing::HasSubstr(word));
   }
-}
-
-TEST(OtherHosts, AreThoseOfTheListButForThisOne) {
-  EXPECT_THAT(other_hosts("b:4,localhost:2,c,b"), ElementsAre("b", "c"));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing::Not;
 
 const std::string kDashes(74, '-');
@@ -23,28 +24,6 @@ const std::string kDashes(74, '-');
 void make_mpirun(const Folder& folder, const std::string& script) {
   write_text(folder / "mpirun", "#!/bin/sh\n" + script);
   std::filesystem::permissions(folder / "mpirun", std::filesystem::perms::owner_all);
-}
-
-TEST(Hosts, AreCountedWithTheirRanks) {
-  EXPECT_EQ(ranks_on("a:4,b:4"), 8);
-  EXPECT_EQ(ranks_on("a,b:3"), 4);
-}
-
-TEST(Hosts, WithoutANameOrANumberAreRefused) {
-  for (const char* hosts : {"a:x", "a:0", ":4", "a:,b", "a:2x", "a,,b"})
-    EXPECT_THROW(ranks_on(hosts), UsageError) << hosts;
-}
-
-TEST(Hosts, WithMoreRanksThanCanBeCountedAreRefused) {
-  EXPECT_EQ(ranks_on("a:2147483646,b"), 2147483647);
-  for (const char* hosts : {"a:2000000000,b:2000000000", "a:2147483647,b", "a:4000000000"}) {
-    EXPECT_THROW(ranks_on(hosts), UsageError) << hosts;
-  }
-  try {
-    ranks_on("a:2000000000,b:2000000000");
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("\"b:2000000000\" makes more ranks"));
-  }
 }
 
 TEST(MpirunCommand, StartsThisProgramAsManyTimesAsAsked) {
@@ -61,7 +40,7 @@ TEST(MpirunCommand, StartsThisProgramAsManyTimesAsAsked) {
             (std::vector<std::string>{"train", "JOB"}));
   EXPECT_EQ(command.environment.at("COLOR"), "red");
   EXPECT_EQ(command.environment.at("OMPI_MCA_pml"), "ob1");
-  EXPECT_THAT(mpirun_command(3, "a:2,b:2", {}, {}).arguments, Contains("a:2,b:2"));
+  EXPECT_THAT(mpirun_command(3, "b:2,a:2", {}, {}).arguments, IsSupersetOf({"--map-by", "seq", "--host", "b,b,a,a"}));
   EXPECT_FALSE(mpirun_command(3, "a:2,b:2", {}, {}).environment.contains("OMPI_MCA_pml"));
 }
 
@@ -87,8 +66,8 @@ TEST(MpirunCommand, HandsTheUsersSettingsOnToOtherMachines) {
 
 TEST(MpirunCommand, TellsMpirunTheNetworkBetweenHosts) {
   setenv("LOCKSTEP_INTERFACE", "10.0.0.0/24", 1);
-  const MpirunCommand hosts = mpirun_command(2, "a,b", {}, {});
-  const MpirunCommand here = mpirun_command(2, "", {}, {});
+  const ChildCommand hosts = mpirun_command(2, "a,b", {}, {});
+  const ChildCommand here = mpirun_command(2, "", {}, {});
   unsetenv("LOCKSTEP_INTERFACE");
   // Of Open MPI 4 and of 5.
   for (const char* name : {"OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_prte_if_include"}) {
@@ -96,6 +75,15 @@ TEST(MpirunCommand, TellsMpirunTheNetworkBetweenHosts) {
     EXPECT_FALSE(here.environment.contains(name));
   }
   EXPECT_THAT(hosts.arguments, Contains("LOCKSTEP_INTERFACE"));
+}
+
+TEST(MpirunCommand, LeavesTheNumberOfThreadsToEachOfSeveralHosts) {
+  unsetenv("OMP_NUM_THREADS");
+  EXPECT_THAT(mpirun_command(2, "a,b", {}, {}).arguments, Not(Contains("OMP_NUM_THREADS")));
+  setenv("OMP_NUM_THREADS", "7", 1);
+  const ChildCommand command = mpirun_command(2, "a,b", {}, {});
+  EXPECT_THAT(command.arguments, Contains("OMP_NUM_THREADS"));
+  EXPECT_EQ(command.environment.at("OMP_NUM_THREADS"), "7");
 }
 
 TEST(MpirunCommand, SharesTheCoresBetweenTheRanks) {

@@ -36,6 +36,15 @@ TEST(Progress, ShowsControlCharactersAsText) {
   for (const char* const hidden : {"\033", "\x9b", "\a", "\r"}) EXPECT_THAT(text, Not(HasSubstr(hidden)));
 }
 
+TEST(Progress, SaysOnWhichOfSeveralHostsTheRunDirectoryLies) {
+  RunFacts facts;
+  facts.run_dir = "/local/run";
+  EXPECT_THAT(header_text(facts, false), HasSubstr("run        /local/run"));
+  EXPECT_THAT(header_text(facts, false), Not(HasSubstr("host")));
+  facts.host = "gpu3";
+  EXPECT_THAT(header_text(facts, false), HasSubstr("run        /local/run, on host gpu3"));
+}
+
 TEST(Progress, SaysWhyAStepWasSkipped) {
   StepReport report{.step = 3, .loss_scale = 16, .next_loss_scale = 8, .skipped = true};
   const auto shown = [&report] {
