@@ -76,8 +76,10 @@ class Watch {
 
   /// Returns the exit code of the run.
   ExitCode follow() {
-    require_run();
-    for (bool first = true;; first = false) {
+    const bool was_there = fs::is_directory(directory_);
+    if (!was_there) wait_for_run();
+    // Of a run that was there, what it has told before is not told again.
+    for (bool first = was_there;; first = false) {
       const std::vector<Json> lines = follower_.poll();
       for (const Json& line : lines) add(line, first);
       if (!lines.empty() || first) run_.set_steps(steps_of_job(directory_));
@@ -88,8 +90,7 @@ class Watch {
   }
 
  private:
-  void require_run() {
-    if (fs::is_directory(directory_)) return;
+  void wait_for_run() {
     const std::string name = printable(command_.run);
     if (!command_.wait) {
       throw StorageError("there is no run " + name, "Name a run's directory; --wait waits until there is one.");
