@@ -17,6 +17,7 @@ void add_init(CLI::App& app, Action& chosen);
 void add_inspect(CLI::App& app, Action& chosen);
 void add_report(CLI::App& app, Action& chosen);
 void add_runs(CLI::App& app, Action& chosen);
+void add_sweep(CLI::App& app, Action& chosen);
 void add_train(CLI::App& app, Action& chosen);
 void add_validate(CLI::App& app, Action& chosen);
 void add_watch(CLI::App& app, Action& chosen);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "launcher/commands/commands.h"
+#include "launcher/commands/runs_listing.h"
+#include "launcher/commands/sweep_runs.h"
+#include "launcher/commands/sweep_trials.h"
+#include "launcher/commands/write_out.h"
+#include "runtime/base/program_name.h"
+#include "runtime/base/shell_word.h"
+#include "runtime/job/job.h"
+#include "runtime/train/history/run_record.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+struct SweepCommand {
+  JobOptions job;
+  SweepSpace space;
+  SweepRuns runs;
+  std::string folder;
+};
+
+/// All wrong settings are one error, before anything is trained.
+std::string checked_name(const SweepCommand& command, const std::vector<Trial>& trials) {
+  std::string name;
+  for (const Trial& trial : trials) {
+    std::vector<std::string> overrides = command.job.overrides;
+    overrides.insert(overrides.end(), trial.settings.begin(), trial.settings.end());
+    name = job::load_checked(command.job.job, overrides).job.name();
+  }
+  return name;
+}
+
+std::string end_text(const train::RunRecord& run, int code) {
+  std::string text(name_of(run.status));
+  if (code != 0) text += fmt::format(", exit code {}", code);
+  if (run.best) text += fmt::format(", {} {:.4g} at step {}", run.best->metric, run.best->value, run.best->step);
+  return text;
+}
+
+ExitCode run(const SweepCommand& command) {
+  const std::vector<Trial> trials = trials_of(command.space);
+  SweepRuns runs = command.runs;
+  runs.job = command.job.job;
+  runs.overrides = command.job.overrides;
+  const std::string name = checked_name(command, trials);
+  runs.folder = command.folder.empty() ? "runs/" + name + "-sweep" : command.folder;
+  std::size_t ended = 0;
+  for (const Trial& trial : trials) ended += has_ended(directory_of(runs, trial)) ? 1 : 0;
+  write_out(fmt::format("{} runs in {}, {} of them ended before, {} at a time\n", trials.size(), runs.folder.string(),
+                        ended, runs.jobs));
+  const ExitCode code = train_trials(runs, trials, [&](const Trial& trial, int exit_code) {
+    const train::RunRecord record = train::read_run(directory_of(runs, trial));
+    write_out(fmt::format("{}/{}  {}: {}\n", ++ended, trials.size(), trial.name, end_text(record, exit_code)));
+  });
+  RunsListing listing = list_runs(runs.folder);
+  sort_runs(listing, "best");
+  const std::string folder = shell_word(runs.folder.string());
+  write_out("\n" + listing_text(listing, width_of_stdout()) + "\nnext       " +
+            (code == ExitCode::kPreempted ? "run the same command to resume" : program_name() + " report " + folder) +
+            "\n");
+  return code;
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, Action& chosen) {
+  const auto command = std::make_shared<SweepCommand>();
+  CLI::App& sweep = *app.add_subcommand("sweep", "train a job with many settings, several runs at a time");
+  command->job.add_to(sweep);
+  sweep.add_option("--grid", command->space.grid, "values of a setting, of which every combination is trained")
+      ->type_name("PATH=A,B")
+      ->allow_extra_args(false);
+  CLI::Option* const random =
+      sweep
+          .add_option("--random", command->space.random,
+                      "a setting that is drawn: log:LOW:HIGH, uniform:LOW:HIGH, int:LOW:HIGH or choice:A,B")
+          ->type_name("PATH=KIND:RANGE")
+          ->allow_extra_args(false);
+  sweep.add_option("--draws", command->space.draws, "how often it is drawn, for each point of the grid")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000}))
+      ->capture_default_str()
+      ->needs(random);
+  sweep.add_option("--seed", command->space.seed, "of the draws")->capture_default_str()->needs(random);
+  sweep.add_option("--jobs", command->runs.jobs, "how many runs train at a time, each on cores or a GPU of its own")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  sweep.add_option("--folder", command->folder, "where the runs go; default: runs/<the job's name>-sweep")
+      ->type_name("FOLDER");
+  sweep.add_option("--device", command->runs.device, "what each run trains on")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  sweep.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
+}
+
+}  // namespace lockstep::launcher
