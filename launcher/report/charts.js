@@ -51,8 +51,8 @@ function legend(data, highlighted) {
 }
 
 function optionsOf(chart) {
-  const doubled = view.smoothing > 0 && chart.kind === 'step' && runs.length <= FEW_RUNS;
-  let rows = chart.kind === 'step' ? smoothed(chart.rows, view.smoothing) : chart.rows;
+  const doubled = view.smoothing > 0 && chart.noisy && runs.length <= FEW_RUNS;
+  let rows = chart.noisy ? smoothed(chart.rows, view.smoothing) : chart.rows;
   const labels = ['step', ...runs.map((_, i) => String(i))];
   const colors = runs.map((_, i) => colorOf(i));
   const series = {};

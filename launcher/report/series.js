@@ -5,6 +5,8 @@ const TITLES = {
   samples_per_s: 'Samples / s', grad_norm: 'Gradient norm', step_ms: 'Step, ms', wait_data_ms: 'Waiting for data, ms',
   wait_ranks_ms: 'Waiting for other ranks, ms', queue_depth: 'Decoded batches that wait',
   skipped_samples: 'Unreadable samples so far'};
+// Numbers that change in steps, of which a mean would be no value that they had.
+const NOT_NOISY = new Set(['lr', 'loss_scale', 'skips', 'skipped_samples']);
 const NOT_METRICS = new Set(['step', 'time', 'samples', 'skipped_samples']);
 
 /// [{title, kind, rows: [[x, value of each run or null]], marks}] of the metrics of evaluations.
@@ -41,7 +43,7 @@ function stepCharts() {
     const curves = runs.map((run) => run.curves[name] || []);
     const length = Math.max(0, ...curves.map((curve) => curve.length));
     const rows = Array.from({length}, (_, i) => [stepOf(i), ...curves.map((curve) => curve[i] ?? null)]);
-    return {title: TITLES[name] || name, name, kind: 'step', rows};
+    return {title: TITLES[name] || name, name, kind: 'step', noisy: !NOT_NOISY.has(name), rows};
   });
 }
 

@@ -26,7 +26,7 @@ void compare(std::span<const RunRecord> runs, const std::vector<std::size_t>& gr
     note(settings, all.front());
     note(all.front(), settings);
   }
-  paths.erase("name");
+  std::erase_if(paths, [](const std::string& path) { return path == "name" || path.starts_with("fault["); });
   for (std::size_t i = 0; i < group.size(); ++i) {
     for (const std::string& path : paths) {
       if (const auto value = all[i].find(path); value != all[i].end()) varied[group[i]].insert(*value);

@@ -185,7 +185,7 @@ class Report(RunTest):
         self.assertRegex(content, r'<div class="legend"><div>step (10|20)<span class="swatch"[^>]*></span>fast <b>0\.\d+</b>')
         picture = self.folder / "page.png"
         for width in (1000, 600):
-            self.browse(page, f"--screenshot={picture}", f"--window-size={width},900")
+            self.browse(page, f"--screenshot={picture}", f"--window-size={width},560")
             found, rows = read_png(picture)
             self.assertEqual(found, width)
             channels = len(rows[0]) // width

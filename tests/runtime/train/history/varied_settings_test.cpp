@@ -19,7 +19,8 @@ class VariedSettings : public History {
 };
 
 TEST_F(VariedSettings, AreThoseInWhichRunsOfAJobDiffer) {
-  const std::vector<RunRecord> runs{run(job("0.1")), run(job("0.2") + " amp { dtype: BF16 }"), run(job("0.1"))};
+  const std::vector<RunRecord> runs{run(job("0.1")), run(job("0.2") + " amp { dtype: BF16 }"),
+                                    run(job("0.1") + " fault { nan { step: 5 } }")};
   const std::vector<Settings> varied = varied_settings(runs, true);
   EXPECT_THAT(varied[0], UnorderedElementsAre(Pair("optimizer.sgd.lr", "0.1")));
   EXPECT_THAT(varied[1], UnorderedElementsAre(Pair("optimizer.sgd.lr", "0.2"), Pair("amp.dtype", "BF16")));
