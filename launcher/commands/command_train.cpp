@@ -28,6 +28,7 @@
 #include "runtime/train/record/status_board.h"
 #include "runtime/train/record/stdout_relay.h"
 #include "runtime/train/record/terminal.h"
+#include "runtime/train/step_trace.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::launcher {
@@ -41,6 +42,7 @@ struct TrainCommand {
   LaunchOptions launch;
   std::string run_dir;
   std::string resume = "auto";
+  std::string trace;
   train::TrainOutput output;
 };
 
@@ -49,6 +51,7 @@ std::vector<std::string> rank_arguments(const TrainCommand& command, const std::
   for (const std::string& argument : command.job.arguments()) arguments.push_back(argument);
   arguments.insert(arguments.end(), {"--resume", resume, "--device", command.launch.device});
   if (!command.run_dir.empty()) arguments.insert(arguments.end(), {"--run-dir", command.run_dir});
+  if (!command.trace.empty()) arguments.insert(arguments.end(), {"--trace", command.trace});
   if (command.output.quiet) arguments.emplace_back("--quiet");
   if (command.output.json) arguments.emplace_back("--json");
   if (!command.output.on_event.empty()) arguments.insert(arguments.end(), {"--on-event", command.output.on_event});
@@ -174,6 +177,8 @@ ExitCode run(const TrainCommand& command) {
   const auto process_start = std::chrono::system_clock::now();
   listen_to({SIGTERM, SIGINT, SIGHUP});
   command.launch.require_device();
+  std::optional<train::TracedSteps> trace;
+  if (!command.trace.empty()) trace = train::traced_steps(command.trace);
   if (must_start_ranks(command.launch)) {
     const train::StdoutRelay relay(warn_of_loss);
     return start_ranks(command, process_start);
@@ -190,8 +195,9 @@ ExitCode run(const TrainCommand& command) {
       train::put(command.output.json ? stderr : stdout, "training on the CPU: " + gpu::why_none() + "\n");
     }
     const fs::path run_dir = run_directory(command.run_dir, checked.job);
-    const train::TrainOptions options{checked.job, run_dir,        command.resume,    process_start,
-                                      device,      command.output, checked.locations, reached()};
+    train::TrainOptions options{checked.job, run_dir,        command.resume,    process_start,
+                                device,      command.output, checked.locations, reached()};
+    options.trace = trace;
     const train::StallWatch watch = stall_watch(options);
     return last_words.code = train::train(world, options);
   });
@@ -208,6 +214,11 @@ void add_train(CLI::App& app, Action& chosen) {
   train.add_option("--resume", command->resume, "auto: from the run's newest whole checkpoint; never; or a checkpoint")
       ->capture_default_str()
       ->type_name("auto|never|CHECKPOINT")
+      ->check(not_empty());
+  train
+      .add_option("--trace", command->trace,
+                  "write what all ranks do in these steps, for Perfetto, into the run directory")
+      ->type_name("FROM:TO")
       ->check(not_empty());
   train.add_flag("--quiet", command->output.quiet, "print errors and the result alone");
   train.add_flag("--json", command->output.json, "print the lines of metrics.jsonl to stdout, all else to stderr");

@@ -120,8 +120,9 @@ std::string passes_text(const Json& report, std::size_t most) {
   for (const Json& pass : report["operations"]) {
     if (count++ == most) break;
     const bool is_operation = pass["kind"] == "operation";
-    std::string by = pass["implementation"].is_null() ? "loops" : pass["implementation"].get<std::string>();
-    if (!is_operation) by = "";
+    // Which library a GPU's operation calls is not noted.
+    std::string by = report["device"] == "cpu" && is_operation ? "loops" : "";
+    if (!pass["implementation"].is_null()) by = pass["implementation"].get<std::string>();
     std::string line = fmt::format(
         "{:<38}{:<10}{:>6.0f} {:>9.3f} {:>6.1f} % {:>9} {:>7} {:>7}  {}", pass["name"].get<std::string>(),
         pass["dtype"].is_null() ? "-" : pass["dtype"].get<std::string>(), pass["calls"].get<double>(),

@@ -33,6 +33,11 @@ StepPart part_of(Phase phase) {
   throw UsageError("a phase without a part");
 }
 
+std::string_view category_of(StepPart part) {
+  if (part == StepPart::kData) return "data";
+  return part == StepPart::kCommunication ? "communication" : "work";
+}
+
 void note(OperationTimes::Pass& pass, const ops::OperationWork& work) {
   ++pass.calls;
   pass.work += work;
@@ -74,7 +79,8 @@ std::size_t StepClock::Hash::operator()(const Key& key) const {
   return mix(hash, 2 * static_cast<std::size_t>(key.dtype) + (key.again ? 1 : 0));
 }
 
-StepClock::StepClock(Device device, Now now) : device_(device), now_(std::move(now)) {}
+StepClock::StepClock(Device device, Now now, Sink sink)
+    : device_(device), now_(std::move(now)), sink_(std::move(sink)) {}
 
 StepClock::~StepClock() {
   if (running_) end();
@@ -92,7 +98,7 @@ void StepClock::begin() {
   phase_ = StepPart::kRest;
   kernels::take_implementation();
   if (device_ != kCpu) Stream::current(device_).synchronize();
-  last_ = now_();
+  last_ = loose_begin_ = phase_begin_ = now_();
 }
 
 StepTimes StepClock::end() {
@@ -126,6 +132,7 @@ void StepClock::close_lap() {
 
 void StepClock::settle_loose() {
   const nanoseconds loose = std::exchange(loose_, nanoseconds(0));
+  loose_begin_ = last_;
   if (in_work()) {
     open_.back().pass->time += loose;
   } else if (phase_ == StepPart::kUpdate) {
@@ -136,19 +143,27 @@ void StepClock::settle_loose() {
 void StepClock::enter(StepPart phase) {
   close_lap();
   settle_loose();
+  tell({.name = name_of(phase_), .category = "phase", .begin = phase_begin_, .end = last_});
   phase_ = phase;
+  phase_begin_ = last_;
   if (phase == StepPart::kUpdate) ++range("optimizer").calls;
 }
 
-void StepClock::open(Pass& pass, StepPart part, bool is_visit, bool counts_apart) {
+void StepClock::open(Pass& pass, std::string_view name, StepPart part, bool is_visit, bool counts_apart) {
   close_lap();
   if (counts_apart) settle_loose();
-  open_.push_back({&pass, part, is_visit});
+  open_.push_back({&pass, part, is_visit, name, last_});
 }
 
 void StepClock::close_innermost() {
   close_lap();
   if (in_work()) settle_loose();
+  const Open& closed = open_.back();
+  tell({.name = closed.name,
+        .category = closed.is_visit ? "operation" : category_of(closed.part),
+        .is_backward = closed.is_visit,
+        .begin = closed.begin,
+        .end = last_});
   open_.pop_back();
 }
 
@@ -166,7 +181,10 @@ void StepClock::recorded(std::string_view name, const std::vector<Tensor>& resul
              .forward = ops::forward_work(name, results, inputs),
              .backward = ops::backward_work(name, results, inputs)};
   Pass& pass = (again ? at(name, layer, dtype, true) : *latest_.operation).forward;
+  const nanoseconds begin = again ? last_ : loose_begin_;
   pass.time += lap() + std::exchange(loose_, nanoseconds(0));
+  loose_begin_ = last_;
+  tell({.name = name, .category = "operation", .begin = begin, .end = last_});
   note(pass, latest_.forward);
   take_implementation(pass);
 }
@@ -187,7 +205,7 @@ void StepClock::backward_begins(const autograd::Node& node) {
   // A graph may be older than the step.
   Pass& pass =
       (found == placed_.end() ? at(node.name(), nullptr, DType::kFloat32, false) : *found->second.operation).backward;
-  open(pass, phase_, true, true);
+  open(pass, node.name(), phase_, true, true);
   note(pass, found == placed_.end() ? ops::OperationWork() : found->second.backward);
 }
 
@@ -201,11 +219,11 @@ void StepClock::range_begins(const char* name, RangeKind kind) {
   ++pass.calls;
   switch (kind) {
     case RangeKind::kWork:
-      return open(pass, phase_, false, true);
+      return open(pass, name, phase_, false, true);
     case RangeKind::kData:
-      return open(pass, StepPart::kData, false, false);
+      return open(pass, name, StepPart::kData, false, false);
     case RangeKind::kCommunication:
-      return open(pass, StepPart::kCommunication, false, false);
+      return open(pass, name, StepPart::kCommunication, false, false);
   }
 }
 

@@ -61,6 +61,15 @@ struct OperationTimes {
   Pass backward;
 };
 
+/// An operation's pass, a range or a phase that has ended.
+struct ClockedEvent {
+  std::string_view name;
+  std::string_view category;  ///< "operation", "phase", "work", "data", "communication"
+  bool is_backward = false;
+  std::chrono::nanoseconds begin{0};
+  std::chrono::nanoseconds end{0};
+};
+
 /// Takes the time of a training step's parts and operations on the calling thread, between begin() and end(): one look
 /// at the clock wherever an operation, a range or a phase ends, so that each nanosecond counts once. An operation's
 /// forward pass lasts from the end of the one before to where it is recorded; what is recorded outside Phase::kForward
@@ -73,9 +82,12 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
  public:
   using Now = std::function<std::chrono::nanoseconds()>;
 
-  /// `now`: the clock, counted from any moment.
+  using Sink = std::function<void(const ClockedEvent& event)>;
+
+  /// `now`: the clock, counted from any moment. `sink` is told of everything that ends, if there is one.
   explicit StepClock(
-      Device device = kCpu, Now now = [] { return std::chrono::steady_clock::now().time_since_epoch(); });
+      Device device = kCpu, Now now = [] { return std::chrono::steady_clock::now().time_since_epoch(); },
+      Sink sink = nullptr);
   ~StepClock() override;
   StepClock(const StepClock&) = delete;
   StepClock& operator=(const StepClock&) = delete;
@@ -84,6 +96,7 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
   void begin();
   /// The step has ended.
   StepTimes end();
+  bool running() const { return running_; }
 
   /// Of all steps between begin() and end().
   const std::deque<OperationTimes>& operations() const { return operations_; }
@@ -110,6 +123,8 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
     Pass* pass;
     StepPart part;
     bool is_visit;
+    std::string_view name;
+    std::chrono::nanoseconds begin;
   };
   struct Recorded {
     OperationTimes* operation = nullptr;
@@ -132,9 +147,12 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
   /// The time that no operation has taken belongs to the innermost range, or to the optimizer.
   void settle_loose();
   /// `counts_apart`: what is open keeps the time since its last operation; otherwise that is the next operation's.
-  void open(Pass& pass, StepPart part, bool is_visit, bool counts_apart);
+  void open(Pass& pass, std::string_view name, StepPart part, bool is_visit, bool counts_apart);
   void close_innermost();
   void enter(StepPart phase);
+  void tell(const ClockedEvent& event) const {
+    if (sink_) sink_(event);
+  }
   StepPart part() const { return open_.empty() ? phase_ : open_.back().part; }
   bool in_visit() const { return !open_.empty() && open_.back().is_visit; }
   /// In a range that is neither communication nor a wait for data.
@@ -145,13 +163,16 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
 
   Device device_;
   Now now_;
+  Sink sink_;
   bool running_ = false;
   autograd::RecordObserver* outer_records_ = nullptr;
   RangeObserver* outer_ranges_ = nullptr;
   std::chrono::nanoseconds last_{0};
   /// Of a forward pass: since the last operation, without the ranges meanwhile.
   std::chrono::nanoseconds loose_{0};
+  std::chrono::nanoseconds loose_begin_{0};
   StepPart phase_ = StepPart::kRest;
+  std::chrono::nanoseconds phase_begin_{0};
   StepTimes times_;
   std::vector<Open> open_;
   std::deque<OperationTimes> operations_;

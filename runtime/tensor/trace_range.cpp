@@ -1,23 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor/trace_range.h"
 
+#include <atomic>
 #include <utility>
 
 namespace lockstep {
 
 namespace {
-thread_local RangeObserver* range_observer = nullptr;
+
+thread_local RangeObserver* own_range_observer = nullptr;
+std::atomic<RangeObserver*> others_range_observer{nullptr};
+
+RangeObserver* range_observer() {
+  if (own_range_observer != nullptr) return own_range_observer;
+  return others_range_observer.load(std::memory_order_acquire);
 }
 
-RangeObserver* observe_ranges(RangeObserver* observer) { return std::exchange(range_observer, observer); }
+}  // namespace
 
-TraceRange::TraceRange(const char* name, RangeKind kind) {
+RangeObserver* observe_ranges(RangeObserver* observer) { return std::exchange(own_range_observer, observer); }
+RangeObserver* observe_other_ranges(RangeObserver* observer) { return others_range_observer.exchange(observer); }
+
+TraceRange::TraceRange(const char* name, RangeKind kind) : observer_(range_observer()) {
   gpu::push_range(name);
-  if (range_observer != nullptr) range_observer->range_begins(name, kind);
+  if (observer_ != nullptr) observer_->range_begins(name, kind);
 }
 
 TraceRange::~TraceRange() {
-  if (range_observer != nullptr) range_observer->range_ends();
+  if (observer_ != nullptr) observer_->range_ends();
   gpu::pop_range();
 }
 

@@ -24,8 +24,13 @@ class RangeObserver {
 /// Makes `observer` this thread's, null for none. Returns the one before. Call it outside any range.
 RangeObserver* observe_ranges(RangeObserver* observer);
 
+/// Makes `observer` that of every thread that has none of its own, null for none. Returns the one before. Any of the
+/// threads may call it, several at a time; it must live until they are past what it is told of.
+RangeObserver* observe_other_ranges(RangeObserver* observer);
+
 /// Names what the calling thread does while this lives: an NVTX range for NVIDIA's profilers, and a range of the
-/// thread's RangeObserver. Ranges nest. Costs a test of a pointer where no profiler listens and nobody observes.
+/// thread's RangeObserver at its begin. Ranges nest. Costs a test of a pointer where no profiler listens and nobody
+/// observes.
 class [[nodiscard]] TraceRange {
  public:
   /// `name` is a string literal.
@@ -33,6 +38,9 @@ class [[nodiscard]] TraceRange {
   ~TraceRange();
   TraceRange(const TraceRange&) = delete;
   TraceRange& operator=(const TraceRange&) = delete;
+
+ private:
+  RangeObserver* observer_;
 };
 
 namespace gpu {

@@ -12,6 +12,7 @@
 #include "runtime/step/saved_preparation.h"
 #include "runtime/step/saved_state.h"
 #include "runtime/step/state_fields.h"
+#include "runtime/tensor/trace_range.h"
 #include "runtime/train/initial_weights.h"
 #include "runtime/train/record/set_aside.h"
 #include "runtime/train/training_state.h"
@@ -137,6 +138,7 @@ void Checkpointer::complete(checkpoint::TrainingState& state) const {
 }
 
 void Checkpointer::save(const step::Progress& progress) {
+  const TraceRange range("save a checkpoint");
   const auto begin = std::chrono::steady_clock::now();
   const std::string path = store_.save(progress, job_.checkpoint().keep(), [&](checkpoint::TrainingState& state) {
     observers_.saving(progress.step);
@@ -148,6 +150,7 @@ void Checkpointer::save(const step::Progress& progress) {
 }
 
 void Checkpointer::save_best(const step::Progress& progress) {
+  const TraceRange range("save a checkpoint");
   const std::string path = best_->save_only(progress, [&](checkpoint::TrainingState& state) {
     observers_.saving(progress.step);
     complete(state);

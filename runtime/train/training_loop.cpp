@@ -27,6 +27,21 @@ StopNotice stop_notice(const TrainOptions& options, const comm::World& world, co
   return {.descriptor = options.output.quiet ? -1 : words, .ends_on_second = world.size() == 1};
 }
 
+std::unique_ptr<StepTrace> trace_of(const TrainOptions& options, comm::World& world) {
+  if (!options.trace) return nullptr;
+  const std::uint32_t steps = options.job.train().steps();
+  if (options.trace->from > steps) {
+    throw UsageError(
+        "--trace begins with step " + std::to_string(options.trace->from) + " of a run of " + std::to_string(steps),
+        "Trace steps that it trains.");
+  }
+  return std::make_unique<StepTrace>(world, *options.trace, options.run_dir / "trace.json", options.device);
+}
+
+std::vector<step::StepObserver*> observers_of(const std::unique_ptr<StepTrace>& trace) {
+  return trace ? std::vector<step::StepObserver*>{trace.get()} : std::vector<step::StepObserver*>();
+}
+
 }  // namespace
 
 TrainingLoop::TrainingLoop(comm::World& world, const TrainOptions& options, std::vector<RunObserver*> observers)
@@ -39,7 +54,8 @@ TrainingLoop::TrainingLoop(comm::World& world, const TrainOptions& options, std:
       data_(job_),
       sample_errors_(job::sample_errors(job_.data())),
       network_(job_, data::describe(*data_.train()), options_.device),
-      job_step_(job_, world, network_, status_),
+      trace_(trace_of(options_, world)),
+      job_step_(job_, world, network_, status_, observers_of(trace_)),
       goals_(job_),
       checkpointer_(options_, network_, job_step_, goals_, observers_),
       in_flight_(network_, job_step_, *world.communicator()),
@@ -106,6 +122,7 @@ ExitCode TrainingLoop::run() {
     if (evaluates && !goals_.any()) evaluate();
   }
   finish_steps();
+  if (trace_) trace_->finish();
   const bool ends = stop_requested_ && program_ends();
   if (goals_.reached() && !had_ended) {
     observers_.stopped_early(step_, goals_.reason());

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "runtime/train/record/stragglers.h"
 #include "runtime/train/signals.h"
 #include "runtime/train/skipped_samples.h"
+#include "runtime/train/step_trace.h"
 #include "runtime/train/steps_in_flight.h"
 #include "runtime/train/train.h"
 #include "runtime/train/training_data.h"
@@ -88,6 +90,7 @@ class TrainingLoop {
   SkippedSamples skipped_samples_;
   SkippedNames skipped_names_;
   Network network_;
+  std::unique_ptr<StepTrace> trace_;  ///< null where no steps are traced
   JobStep job_step_;
   Goals goals_;
   Checkpointer checkpointer_;

@@ -8,6 +8,8 @@
 #include <optional>
 #include <thread>
 
+#include "runtime/tensor/trace_range.h"
+
 namespace lockstep::comm {
 
 namespace {
@@ -89,6 +91,7 @@ MpiComm::~MpiComm() = default;
 
 const std::vector<Operation>& MpiComm::meet(const Operation& mine) {
   const WaitClock::Wait wait(peers_.waits());
+  const TraceRange range("wait for other ranks", RangeKind::kCommunication);
   complete(mine, [&](MPI_Request* request) {
     return MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, operations_.data(), sizeof mine, MPI_BYTE, comm_, request);
   });

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "runtime/tensor/trace_range.h"
+
 namespace lockstep::comm {
 
 namespace {
@@ -60,6 +62,7 @@ void SharedMeeting::arrive(const Operation& mine) {
 void SharedMeeting::wait_for(int local_rank, const Operation& mine) {
   if (arrived(local_rank)) return;
   const WaitClock::Wait wait(peers_.waits());
+  const TraceRange range("wait for other ranks", RangeKind::kCommunication);
   const auto began = Clock::now();
   for (auto waited = Clock::duration(0); waited < kYielding; waited = Clock::now() - began) {
     const bool spins = spare_cores_ && waited < kSpinning;

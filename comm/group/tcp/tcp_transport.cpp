@@ -10,6 +10,7 @@
 
 #include "comm/group/join.h"
 #include "comm/group/reduction.h"
+#include "runtime/tensor/trace_range.h"
 
 namespace lockstep::comm {
 
@@ -53,6 +54,7 @@ template <class Call>
 auto TcpTransport::in_order(Call call) {
   // The way to the hub and back included.
   const WaitClock::Wait wait(peers().waits());
+  const TraceRange range("wait for other ranks", RangeKind::kCommunication);
   try {
     return call();
   } catch (const Error&) {

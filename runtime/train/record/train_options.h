@@ -26,6 +26,12 @@ struct TrainOutput {
   std::string on_event = {};
 };
 
+/// The steps of a run that are traced, both included.
+struct TracedSteps {
+  std::uint64_t from = 1;
+  std::uint64_t to = 1;
+};
+
 struct TrainOptions {
   job::Job job;                   ///< as resolved
   std::filesystem::path run_dir;  ///< made where it is missing; rank 0 alone writes into it
@@ -41,6 +47,7 @@ struct TrainOptions {
   /// The epochs that the job gave in place of its steps, for who reads the run's job; train() fills it in.
   std::optional<double> epochs = {};
   std::vector<RunObserver*> observers = {};  ///< of the program around the run, on each rank that has some
+  std::optional<TracedSteps> trace = {};     ///< into trace.json of the run directory
   /// The program's wish to end the run as if its steps were done, on any rank.
   std::shared_ptr<const std::atomic<bool>> end = std::make_shared<std::atomic<bool>>(false);
 };

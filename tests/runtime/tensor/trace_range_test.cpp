@@ -37,5 +37,18 @@ TEST(TraceRange, TheThreadsObserverIsToldInOrder) {
   EXPECT_THAT(listed.told, ElementsAre("outer", "inner (communication)", "end", "end"));
 }
 
+TEST(TraceRange, AThreadWithoutAnObserverTellsThatOfAll) {
+  ListedRanges own, others;
+  observe_other_ranges(&others);
+  observe_ranges(&own);
+  ranges();
+  std::thread(ranges).join();
+  observe_ranges(nullptr);
+  EXPECT_EQ(observe_other_ranges(nullptr), &others);
+  ranges();
+  EXPECT_EQ(own.told.size(), 4u);
+  EXPECT_THAT(others.told, ElementsAre("outer", "inner (communication)", "end", "end"));
+}
+
 }  // namespace
 }  // namespace lockstep
