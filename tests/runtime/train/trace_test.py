@@ -91,6 +91,12 @@ class Trace(RunTest):
         phases = [event["name"] for event in self.rows(trace)[0, 0] if event["cat"] == "phase"]
         self.assertEqual(phases.count("forward"), 2)
 
+    def test_a_run_that_goes_on_behind_the_steps_says_so(self):
+        self.train("run", "train.steps=4", "train.eval_every=0")
+        run = self.train("run", "train.steps=5", "train.eval_every=0", options=("--trace", "2:5"))
+        self.assertIn("--trace begins with step 2, but the run goes on after step 4: nothing is traced", run.output)
+        self.assertFalse((run.directory / "trace.json").exists())
+
     def test_training_is_the_same_to_the_bit(self):
         plain = self.train("plain", "train.steps=6", *FP32)
         traced = self.train("traced", "train.steps=6", *FP32, options=("--trace", "2:4"))
