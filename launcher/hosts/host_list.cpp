@@ -49,7 +49,10 @@ std::vector<std::string> host_names(const std::string& hosts) {
   return names;
 }
 
-bool is_this_host(const std::string& name) { return name == host_name() || name == "localhost"; }
+bool is_this_host(const std::string& name) {
+  const std::string here = host_name();
+  return name == here || name == "localhost" || name.starts_with(here + ".") || here.starts_with(name + ".");
+}
 
 std::vector<std::string> other_hosts(const std::string& hosts) {
   std::vector<std::string> names = hosts.empty() ? std::vector<std::string>() : host_names(hosts);

@@ -21,7 +21,7 @@ int ranks_on(const std::string& hosts);
 /// The hosts, each once, in their order. Throws UsageError.
 std::vector<std::string> host_names(const std::string& hosts);
 
-/// Whether the name is that of this machine.
+/// Whether the name is that of this machine, with its domain or without.
 bool is_this_host(const std::string& name);
 
 /// The hosts but for this one, each once; none where there is no list.

@@ -44,6 +44,8 @@ TEST(RankZero, IsHereWhereTheFirstHostIsThisOne) {
   EXPECT_TRUE(has_rank_zero_here(""));
   EXPECT_TRUE(has_rank_zero_here(host_name() + ":2,b"));
   EXPECT_TRUE(has_rank_zero_here("localhost,b"));
+  EXPECT_TRUE(has_rank_zero_here(host_name() + ".example.org,b"));
+  EXPECT_FALSE(has_rank_zero_here(host_name() + "2,b"));
   EXPECT_FALSE(has_rank_zero_here("b:2," + host_name()));
 }
 
