@@ -12,6 +12,7 @@
 #include <optional>
 #include <thread>
 
+#include "configs/job.pb.h"
 #include "launcher/commands/commands.h"
 #include "runtime/base/error.h"
 #include "runtime/base/files/durable_file.h"
