@@ -26,8 +26,8 @@ constexpr int kSlowestEnd = 4;
 
 std::vector<std::string> call_hosts(const std::filesystem::path& ssh, std::vector<std::string> hosts,
                                     const std::function<bool(milliseconds)>& pass, const HostPatience& patience) {
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + patience.all;
+  using std::chrono::steady_clock;
+  const auto end = steady_clock::now() + patience.all;
   std::vector<std::string> said;
   for (;;) {
     std::map<std::string, std::unique_ptr<HostConnection>> calls;
@@ -35,17 +35,17 @@ std::vector<std::string> call_hosts(const std::filesystem::path& ssh, std::vecto
       calls.emplace(host, std::make_unique<HostConnection>(ssh, host, patience.answer.count()));
     }
     hosts.clear();
-    const auto given_up = Clock::now() + kSlowestEnd * patience.answer;
+    const auto given_up = steady_clock::now() + kSlowestEnd * patience.answer;
     while (!calls.empty()) {
       for (auto call = calls.begin(); call != calls.end();) {
-        const bool ended = call->second->look() || Clock::now() > given_up;
+        const bool ended = call->second->look() || steady_clock::now() > given_up;
         const bool is_in = call->second->is_in();
         if (ended && !is_in) hosts.push_back(call->first);
         call = ended || is_in ? calls.erase(call) : std::next(call);
       }
       if (!calls.empty() && !pass(kListen)) return {};
     }
-    if (hosts.empty() || Clock::now() >= end) return hosts;
+    if (hosts.empty() || steady_clock::now() >= end) return hosts;
     if (hosts != std::exchange(said, hosts)) {
       spdlog::warn("no answer from host {}: the ranks are started again once there is", fmt::join(hosts, ", "));
     }
