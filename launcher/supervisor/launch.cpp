@@ -22,7 +22,6 @@
 #include "launcher/hosts/marked_processes.h"
 #include "launcher/supervisor/error_block.h"
 #include "launcher/supervisor/host_calls.h"
-#include "launcher/hosts/host_list.h"
 #include "launcher/supervisor/mpirun.h"
 #include "launcher/supervisor/restart_pause.h"
 #include "launcher/supervisor/scratch_directory.h"

@@ -28,7 +28,7 @@ struct Outcome {
   std::uint64_t step = 0;      ///< that the ranks had come to
   std::string where;           ///< of an error: "rank 1, in step 57, backward"; may be empty
   bool stop_requested = false;
-  bool joined = true;  ///< any rank has joined the others, as far as this machine can know
+  bool joined = true;              ///< any rank has joined the others, as far as this machine can know
   std::vector<std::string> hosts;  ///< other machines that ssh led to
 };
 
