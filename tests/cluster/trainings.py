@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings on the hosts of a cluster, started in each way that docs/several-ranks.md names."""
+"""Trainings on the hosts of a cluster, started in each way that docs/several-machines.md names."""
 import json
 import os
 import shutil
