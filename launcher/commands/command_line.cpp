@@ -3,7 +3,9 @@
 
 #include <lockstep/version.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string_view>
 
 #include "launcher/commands/commands.h"
@@ -44,16 +46,54 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
+/// An option of other programs, and the field of a job that it is here.
+struct Synonym {
+  std::string_view option;
+  std::string_view assignment;
+};
+constexpr Synonym kSynonyms[] = {
+    {"--lr", "optimizer.sgd.lr=0.1"},
+    {"--learning-rate", "optimizer.sgd.lr=0.1"},
+    {"--batch-size", "data.global_batch=64"},
+    {"--epochs", "train.epochs=3"},
+    {"--steps", "train.steps=600"},
+    {"--max-steps", "train.steps=600"},
+    {"--seed", "seed=1"},
+    {"--precision", "amp.dtype=BF16"},
+    {"--fp16", "amp.dtype=FP16"},
+    {"--bf16", "amp.dtype=BF16"},
+};
+
+/// What stands for an option that there is not.
+std::string instead_of(const std::string& option, const CLI::App& command) {
+  const auto* const found = std::ranges::find(kSynonyms, option, &Synonym::option);
+  if (found != std::end(kSynonyms) && command.get_option_no_throw("--set") != nullptr) {
+    return "a field of the job says it: --set " + std::string(found->assignment);
+  }
+  return job::suggestion(option, option_names(command));
+}
+
+/// What --set PATH VALUE was to be; empty where the command line has no such thing.
+std::string parted_assignment(int argc, const char* const* argv) {
+  for (int i = 1; i + 2 < argc; ++i) {
+    const std::string path = argv[i + 1];
+    if (std::string_view(argv[i]) == "--set" && path.find('=') == std::string::npos) return path + "=" + argv[i + 2];
+  }
+  return {};
+}
+
 /// The errors of the command line; an unknown name comes before the errors that follow from it.
 std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
   const auto chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.front();
   const std::string option = unknown_option(command, argc, argv);
-  if (!option.empty()) return "there is no option " + option + "; " + job::suggestion(option, option_names(command));
+  if (!option.empty()) return "there is no option " + option + "; " + instead_of(option, command);
   const bool names_a_command = argc > 1 && argv[1][0] != '-';
   if (chosen.empty() && names_a_command) {
     return "there is no command \"" + std::string(argv[1]) + "\"; " + job::suggestion(argv[1], command_names(app));
   }
+  const std::string assignment = parted_assignment(argc, argv);
+  if (!assignment.empty()) return "--set takes PATH=VALUE: write --set " + assignment;
   return error.what();
 }
 

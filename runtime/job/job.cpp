@@ -10,6 +10,7 @@
 #include "runtime/base/program_name.h"
 #include "runtime/job/data_note.h"
 #include "runtime/job/defaults.h"
+#include "runtime/job/foreign_format.h"
 #include "runtime/job/job_text.h"
 #include "runtime/job/message_options.h"
 #include "runtime/job/overrides.h"
@@ -57,6 +58,13 @@ Checked check_text(std::string_view text, const std::filesystem::path& file, std
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   TextReader reader(text, file.string(), locations, checked.diagnostics);
   reader.read_message(checked.job, "");
+  if (const std::string_view format = checked.diagnostics.empty() ? "" : foreign_format(text); !format.empty()) {
+    checked.diagnostics.clear();
+    checked.diagnostics.emplace_back(
+        Position{file.string()}, "",
+        "is " + std::string(format) + "; a job is text as in: name: \"first\" train { steps: 600 }");
+    return checked;
+  }
   for (const std::string& assignment : overrides) {
     apply_override(checked.job, assignment, locations, checked.diagnostics);
   }
