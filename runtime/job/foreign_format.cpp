@@ -24,6 +24,13 @@ bool take_line(std::string_view& text, std::string_view& line) {
 
 std::size_t indentation(std::string_view line) { return line.find_first_not_of(kBlanks); }
 
+/// An object with a quoted key, or without any; a list of objects or texts.
+bool begins_json(std::string_view text) {
+  const std::size_t second = text.find_first_not_of(" \t\r\n", 1);
+  const char next = second == std::string_view::npos ? '\0' : text[second];
+  return (text.front() == '{' && (next == '"' || next == '}')) || (text.front() == '[' && (next == '{' || next == '"'));
+}
+
 /// "key:" or "key: value" or "- item", as it stands below a key of YAML. A job has a brace, a quote or a number there.
 bool is_below_a_key(std::string_view line) {
   line.remove_prefix(indentation(line));
@@ -36,9 +43,9 @@ bool is_below_a_key(std::string_view line) {
 
 std::string_view foreign_format(std::string_view text) {
   std::string_view line;
+  const std::string_view all = text;
   if (!take_line(text, line)) return {};
-  const char first = line[indentation(line)];
-  if (first == '{' || first == '[') return "JSON";
+  if (begins_json(all.substr(static_cast<std::size_t>(line.data() - all.data()) + indentation(line)))) return "JSON";
   if (line == "---") return "YAML";
   for (std::string_view next; take_line(text, next); line = next) {
     if (line.ends_with(':') && indentation(next) > indentation(line) && is_below_a_key(next)) return "YAML";

@@ -13,6 +13,7 @@
 #include "runtime/ops/compare.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/reduce.h"
+#include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 
 namespace lockstep::ops {

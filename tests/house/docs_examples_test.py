@@ -165,9 +165,9 @@ class Examples(unittest.TestCase):
         self.assertGreater(len(commands), 10)
         for page, (_, _, _, *options) in commands:
             ready = "digits_mlp" if "model.mlp" in " ".join(options) else "digits_convnet"
-            # validate takes all options of train but this one.
-            if "--max-restarts" in options:
-                at = options.index("--max-restarts")
+            # validate takes all options of train but these.
+            for option in {"--max-restarts", "--on-event", "--trace"} & set(options):
+                at = options.index(option)
                 del options[at : at + 2]
             # This machine has other networks than the page's hosts.
             if "--interface" in options:

@@ -60,7 +60,7 @@ TEST_F(CommandLine, WrongUseIsOneBlockAndExitCodeTwo) {
   refused({"train", kMlpJob, "--set", "train.steps", "10"}, 2, "--set takes PATH=VALUE: write --set train.steps=10");
   refused({"train", kMlpJob, "--lr", "0.1"}, 2, "there is no option --lr; a field of the job says it: --set optimizer");
   refused({"train", kMlpJob, "--epochs=3"}, 2, "--set train.epochs=3");
-  refused({"doctor", "--seed", "3"}, 2, "known: --help");
+  refused({"doctor", "--seed", "3"}, 2, "there is no option --seed; did you mean");
   refused({"validate", kMlpJob, "--max-restarts", "1"}, 2, "there is no option --max-restarts");
   refused({"train", kMlpJob, "--nproc", "0"}, 2, "--nproc");
   refused({"train", kMlpJob, "--device", "tpu"}, 2, "lockstep train --help");

@@ -19,9 +19,10 @@ TEST(ForeignFormat, IsNamed) {
 }
 
 TEST(ForeignFormat, IsNotThatOfAJob) {
-  for (const char* text : {"", "# nothing\n", "name: \"a\"\n", "model { mlp {} }\n", "name:\n  \"a\"\n", "seed:\n  4\n",
-                           "train:\n  { steps: 3 }\n", "model:\n  # wide\n  { mlp { hidden: [1, 2] } }\n",
-                           "steps\n:\n  3\n", "amp { dtype:\n  FP16 }\nname: \"a:b\"\n", "name: \"---\"\n"}) {
+  for (const char* text :
+       {"", "# nothing\n", "name: \"a\"\n", "model { mlp {} }\n", "name:\n  \"a\"\n", "seed:\n  4\n",
+        "train:\n  { steps: 3 }\n", "model:\n  # wide\n  { mlp { hidden: [1, 2] } }\n", "steps\n:\n  3\n",
+        "amp { dtype:\n  FP16 }\nname: \"a:b\"\n", "name: \"---\"\n", "{{{{", "["}) {
     EXPECT_EQ(foreign_format(text), "") << text;
   }
 }
