@@ -90,7 +90,7 @@ LaunchEnvironment launch_environment() {
 }
 
 int own_cores(const LaunchEnvironment& environment) {
-  // Of tasks that Slurm binds to cores each sees its own ones, of others all sees all.
+  // A task that Slurm binds to cores sees those alone. One that it does not bind sees all cores of the host.
   if (environment.launcher == LaunchEnvironment::Launcher::kSlurm && is_set("SLURM_CPUS_PER_TASK")) {
     return std::min(usable_cores(), integer_in("SLURM_CPUS_PER_TASK"));
   }

@@ -133,7 +133,8 @@ void add_bench(CLI::App& app, Action& chosen) {
       ->capture_default_str()
       ->check(CLI::Range(0.01, 3600.0))
       ->needs(&data);
-  for (CLI::Option* option : {&steps, &all, bench.get_option("--nproc"), bench.get_option("--hosts")}) {
+  for (CLI::Option* option : {&steps, &all, bench.get_option("--nproc"), bench.get_option("--hosts"),
+                              bench.get_option("--device"), bench.get_option("--interface")}) {
     data.excludes(option);
   }
   bench.add_flag("--json", command->json, "print the result as JSON");

@@ -64,7 +64,7 @@ constexpr Synonym kSynonyms[] = {
     {"--bf16", "amp.dtype=BF16"},
 };
 
-/// What stands for an option that there is not.
+/// The advice for an option that does not exist: the field of a job that does the same, or an option of a similar name.
 std::string instead_of(const std::string& option, const CLI::App& command) {
   const auto* const found = std::ranges::find(kSynonyms, option, &Synonym::option);
   if (found != std::end(kSynonyms) && command.get_option_no_throw("--set") != nullptr) {
@@ -73,7 +73,7 @@ std::string instead_of(const std::string& option, const CLI::App& command) {
   return job::suggestion(option, option_names(command));
 }
 
-/// What --set PATH VALUE was to be; empty where the command line has no such thing.
+/// "PATH=VALUE" where the command line says --set PATH VALUE; empty where it does not.
 std::string parted_assignment(int argc, const char* const* argv) {
   for (int i = 1; i + 2 < argc; ++i) {
     const std::string path = argv[i + 1];

@@ -79,7 +79,7 @@ class Watch {
   ExitCode follow() {
     const bool was_there = fs::is_directory(directory_);
     if (!was_there) wait_for_run();
-    // Of a run that was there, what it has told before is not told again.
+    // Lines that a run wrote before the watching began are read, but not shown.
     for (bool first = was_there;; first = false) {
       const std::vector<Json> lines = follower_.poll();
       for (const Json& line : lines) add(line, first);
@@ -102,13 +102,12 @@ class Watch {
 
   void add(const Json& line, bool first) {
     run_.add(line);
-    if (field_of(line, "event").is_null()) {
-      // Of what was before, the state alone is told.
-      if (field_of(line, "skipped") == true && !first) say(skip_text(line), line);
-      return;
-    }
     if (first) return;
-    say(train::event_text(line), line);
+    if (!field_of(line, "event").is_null()) {
+      say(train::event_text(line), line);
+    } else if (field_of(line, "skipped") == true) {
+      say(skip_text(line), line);
+    }
   }
 
   static std::string skip_text(const Json& line) {

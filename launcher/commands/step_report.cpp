@@ -70,7 +70,10 @@ Json floors_of(const train::StepProfile& profile) {
 Json ranks_of(const train::StepProfile& profile) {
   Json ranks = Json::array();
   for (const train::RankProfile& rank : profile.ranks) {
-    ranks.push_back({{"step_ms", rank.step_ms}, {"waited_ms", rank.waited_ms}, {"own_ms", rank.own_ms()}});
+    const bool known = rank.waited_ms.has_value();
+    ranks.push_back({{"step_ms", rank.step_ms},
+                     {"waited_ms", known ? Json(*rank.waited_ms) : Json()},
+                     {"own_ms", known ? Json(rank.own_ms()) : Json()}});
   }
   return ranks;
 }
@@ -151,8 +154,8 @@ std::string ranks_text(const Json& report) {
   std::string text = fmt::format("\n{:<6}{:>9} {:>10} {:>9}\n", "rank", "step ms", "waited ms", "own ms");
   int number = 0;
   for (const Json& rank : report["ranks"]) {
-    text += fmt::format("{:<6}{:>9.3f} {:>10.3f} {:>9.3f}{}\n", number, rank["step_ms"].get<double>(),
-                        rank["waited_ms"].get<double>(), rank["own_ms"].get<double>(),
+    text += fmt::format("{:<6}{:>9.3f} {:>10} {:>9}{}\n", number, rank["step_ms"].get<double>(),
+                        number_or_dash(rank["waited_ms"], "{:.3f}"), number_or_dash(rank["own_ms"], "{:.3f}"),
                         report["straggler"] == number ? "  slow" : "");
     ++number;
   }

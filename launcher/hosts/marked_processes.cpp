@@ -11,13 +11,19 @@
 #include <thread>
 
 #include "launcher/hosts/examined_host.h"
+#include "runtime/base/error.h"
 #include "runtime/base/process.h"
 
 namespace lockstep::launcher {
 
 namespace fs = std::filesystem;
 
+/// "lockstep-HOST-PID-TIME", the time in nanoseconds since 1970.
+constexpr std::size_t kShortestMark = 24;
+
 void kill_marked(const std::string& mark) {
+  // An empty one would be in every command line.
+  if (mark.size() < kShortestMark) throw UsageError("the mark of processes to kill, \"" + mark + "\", is too short");
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
     const std::string number = entry.path().filename();
     pid_t pid = 0;

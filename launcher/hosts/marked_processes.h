@@ -6,7 +6,8 @@
 
 namespace lockstep::launcher {
 
-/// Kills the processes of this host that have the mark in their command line.
+/// Kills the processes of this host that have the mark in their command line. Throws UsageError for a mark that is too
+/// short to be of one launcher alone.
 void kill_marked(const std::string& mark);
 
 /// The same on other hosts, over ssh, 8 s at most: a daemon of mpirun that cannot connect to it goes on for minutes.

@@ -24,8 +24,6 @@ class OutlineTally {
   /// Throw ModelTooLarge, before anything is made of that size.
   void add_parameter(std::int64_t elements);
   void add_statistics(std::int64_t channels);
-  std::int64_t tensors() const { return tensors_; }
-  std::int64_t elements() const { return elements_; }
 
  private:
   std::int64_t tensors_ = 0;

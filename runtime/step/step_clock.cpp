@@ -33,11 +33,6 @@ StepPart part_of(Phase phase) {
   throw UsageError("a phase without a part");
 }
 
-std::string_view category_of(StepPart part) {
-  if (part == StepPart::kData) return "data";
-  return part == StepPart::kCommunication ? "communication" : "work";
-}
-
 void note(OperationTimes::Pass& pass, const ops::OperationWork& work) {
   ++pass.calls;
   pass.work += work;
@@ -83,7 +78,7 @@ StepClock::StepClock(Device device, Now now, Sink sink)
     : device_(device), now_(std::move(now)), sink_(std::move(sink)) {}
 
 StepClock::~StepClock() {
-  if (running_) end();
+  if (running_) stop();
 }
 
 void StepClock::begin() {
@@ -97,29 +92,50 @@ void StepClock::begin() {
   loose_ = nanoseconds(0);
   phase_ = StepPart::kRest;
   kernels::take_implementation();
-  if (device_ != kCpu) Stream::current(device_).synchronize();
+  failure_ = nullptr;
+  wait_for_device();
   last_ = loose_begin_ = phase_begin_ = now_();
 }
 
 StepTimes StepClock::end() {
+  stop();
+  rethrow();
+  return times_;
+}
+
+void StepClock::stop() {
   enter(StepPart::kRest);
   running_ = false;
   autograd::observe_records(outer_records_);
   observe_ranges(outer_ranges_);
   open_.clear();
-  return times_;
+}
+
+void StepClock::wait_for_device() noexcept {
+  if (device_ == kCpu || failure_) return;
+  try {
+    Stream::current(device_).synchronize();
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
+void StepClock::rethrow() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void StepClock::phase_begins(Phase phase, std::uint64_t, std::uint32_t) {
   if (running_) enter(part_of(phase));
+  rethrow();
 }
 
 void StepClock::step_ends(std::uint64_t) {
   if (running_) enter(StepPart::kRest);
+  rethrow();
 }
 
 nanoseconds StepClock::lap() {
-  if (device_ != kCpu) Stream::current(device_).synchronize();
+  wait_for_device();
   const nanoseconds now = now_(), passed = now - std::exchange(last_, now);
   times_.parts[static_cast<std::size_t>(part())] += passed;
   return passed;
@@ -149,10 +165,11 @@ void StepClock::enter(StepPart phase) {
   if (phase == StepPart::kUpdate) ++range("optimizer").calls;
 }
 
-void StepClock::open(Pass& pass, std::string_view name, StepPart part, bool is_visit, bool counts_apart) {
+void StepClock::open(const Open& opened, bool counts_apart) {
   close_lap();
   if (counts_apart) settle_loose();
-  open_.push_back({&pass, part, is_visit, name, last_});
+  open_.push_back(opened);
+  open_.back().begin = last_;
 }
 
 void StepClock::close_innermost() {
@@ -160,7 +177,7 @@ void StepClock::close_innermost() {
   if (in_work()) settle_loose();
   const Open& closed = open_.back();
   tell({.name = closed.name,
-        .category = closed.is_visit ? "operation" : category_of(closed.part),
+        .category = closed.category,
         .is_backward = closed.is_visit,
         .begin = closed.begin,
         .end = last_});
@@ -181,6 +198,7 @@ void StepClock::recorded(std::string_view name, const std::vector<Tensor>& resul
              .forward = ops::forward_work(name, results, inputs),
              .backward = ops::backward_work(name, results, inputs)};
   Pass& pass = (again ? at(name, layer, dtype, true) : *latest_.operation).forward;
+  latest_.forward_pass = &pass;
   const nanoseconds begin = again ? last_ : loose_begin_;
   pass.time += lap() + std::exchange(loose_, nanoseconds(0));
   loose_begin_ = last_;
@@ -190,13 +208,15 @@ void StepClock::recorded(std::string_view name, const std::vector<Tensor>& resul
 }
 
 void StepClock::placed(const autograd::Node& node) {
+  // An address may have been that of another node before.
+  placed_.erase(&node);
   if (latest_.operation != nullptr) latest_placed_ = &placed_.insert_or_assign(&node, latest_).first->second;
 }
 
 void StepClock::noted(const Tensor&, const std::any& options, const std::vector<Tensor>&) {
   const auto* const scores = std::any_cast<ops::ScoreOptions>(&options);
   if (latest_.operation == nullptr || scores == nullptr || !scores->causal) return;
-  latest_.operation->forward.work.operations -= kCausalShare * latest_.forward.operations;
+  latest_.forward_pass->work.operations -= kCausalShare * latest_.forward.operations;
   if (latest_placed_ != nullptr) latest_placed_->backward.operations *= kCausalShare;
 }
 
@@ -205,26 +225,24 @@ void StepClock::backward_begins(const autograd::Node& node) {
   // A graph may be older than the step.
   Pass& pass =
       (found == placed_.end() ? at(node.name(), nullptr, DType::kFloat32, false) : *found->second.operation).backward;
-  open(pass, node.name(), phase_, true, true);
+  open({.pass = &pass, .part = phase_, .is_visit = true, .name = node.name(), .category = "operation"}, true);
   note(pass, found == placed_.end() ? ops::OperationWork() : found->second.backward);
 }
 
-void StepClock::backward_ends(const autograd::Node&) {
+void StepClock::backward_ends(const autograd::Node& node) {
   take_implementation(*open_.back().pass);
   close_innermost();
+  placed_.erase(&node);
 }
 
 void StepClock::range_begins(const char* name, RangeKind kind) {
   Pass& pass = range(name);
   ++pass.calls;
-  switch (kind) {
-    case RangeKind::kWork:
-      return open(pass, name, phase_, false, true);
-    case RangeKind::kData:
-      return open(pass, name, StepPart::kData, false, false);
-    case RangeKind::kCommunication:
-      return open(pass, name, StepPart::kCommunication, false, false);
-  }
+  const StepPart part = kind == RangeKind::kData            ? StepPart::kData
+                        : kind == RangeKind::kCommunication ? StepPart::kCommunication
+                                                            : phase_;
+  open({.pass = &pass, .part = part, .is_visit = false, .name = name, .category = name_of(kind)},
+       kind == RangeKind::kWork);
 }
 
 void StepClock::range_ends() {

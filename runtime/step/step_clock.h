@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <string_view>
 #include <unordered_map>
@@ -94,7 +95,7 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
 
   /// A step begins, before its data are asked for; waits for a GPU. Replaces the thread's record and range observers.
   void begin();
-  /// The step has ended.
+  /// The step has ended. Throws what a wait for the device has met in it, as phase_begins() and step_ends() do.
   StepTimes end();
   bool running() const { return running_; }
 
@@ -124,10 +125,12 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
     StepPart part;
     bool is_visit;
     std::string_view name;
+    std::string_view category;  ///< ClockedEvent's
     std::chrono::nanoseconds begin;
   };
   struct Recorded {
     OperationTimes* operation = nullptr;
+    Pass* forward_pass = nullptr;  ///< that its forward pass is counted in: the operation's, or that of its repetition
     ops::OperationWork forward;
     ops::OperationWork backward;
   };
@@ -140,6 +143,10 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
   void range_begins(const char* name, RangeKind kind) override;
   void range_ends() override;
 
+  /// Waits for a GPU. Destructors come here: what the wait throws is kept for rethrow().
+  void wait_for_device() noexcept;
+  void rethrow();
+  void stop();
   /// The time since the last look at the clock, which goes to the current part.
   std::chrono::nanoseconds lap();
   /// Gives the time up to now to what is open.
@@ -147,7 +154,7 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
   /// The time that no operation has taken belongs to the innermost range, or to the optimizer.
   void settle_loose();
   /// `counts_apart`: what is open keeps the time since its last operation; otherwise that is the next operation's.
-  void open(Pass& pass, std::string_view name, StepPart part, bool is_visit, bool counts_apart);
+  void open(const Open& opened, bool counts_apart);
   void close_innermost();
   void enter(StepPart phase);
   void tell(const ClockedEvent& event) const {
@@ -165,6 +172,7 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
   Now now_;
   Sink sink_;
   bool running_ = false;
+  std::exception_ptr failure_;  ///< of a wait for the device
   autograd::RecordObserver* outer_records_ = nullptr;
   RangeObserver* outer_ranges_ = nullptr;
   std::chrono::nanoseconds last_{0};

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <utility>
 
+#include "runtime/base/error.h"
+
 namespace lockstep {
 
 namespace {
@@ -17,6 +19,18 @@ RangeObserver* range_observer() {
 }
 
 }  // namespace
+
+std::string_view name_of(RangeKind kind) {
+  switch (kind) {
+    case RangeKind::kWork:
+      return "work";
+    case RangeKind::kData:
+      return "data";
+    case RangeKind::kCommunication:
+      return "communication";
+  }
+  throw UsageError("a range of no kind");
+}
 
 RangeObserver* observe_ranges(RangeObserver* observer) { return std::exchange(own_range_observer, observer); }
 RangeObserver* observe_other_ranges(RangeObserver* observer) { return others_range_observer.exchange(observer); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace lockstep {
 
@@ -11,6 +12,9 @@ enum class RangeKind : std::uint8_t {
   kData,           ///< waits for the next batch
   kCommunication,  ///< is in a collective, or waits for one
 };
+
+/// "work", "data", "communication"
+std::string_view name_of(RangeKind kind);
 
 /// Is told of the ranges of one thread, the innermost of which ends first.
 class RangeObserver {

@@ -7,7 +7,6 @@
 #include "runtime/data/description.h"
 #include "runtime/data/sampler.h"
 #include "runtime/job/job.h"
-#include "runtime/step/replicated.h"
 #include "runtime/train/derived_steps.h"
 #include "runtime/train/initial_weights.h"
 #include "runtime/train/job_step.h"
@@ -25,12 +24,6 @@ job::Job trained_part(job::Job job) {
   job.clear_fault();
   job.mutable_data()->clear_eval();
   return job;
-}
-
-void take_initial_weights(const job::Job& job, Network& network, JobStep& step, comm::Communicator& communicator) {
-  if (!job.has_init_from()) return;
-  step::on_rank_zero(communicator, [&] { load_initial_weights(job, network.model()); });
-  step.ddp().broadcast_weights();
 }
 
 /// One step at the test's rate; adds its loss unless it was skipped.

@@ -17,9 +17,12 @@
 #include "runtime/job/model_options.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/state_dict.h"
+#include "runtime/step/replicated.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/step/weight_file.h"
 #include "runtime/tensor/cpu_allocator.h"
+#include "runtime/train/job_step.h"
+#include "runtime/train/network.h"
 #include "runtime/train/pretrained_config.h"
 #include "runtime/train/task.h"
 #include "runtime/train/training_state.h"
@@ -198,6 +201,12 @@ std::string choice_that_fits(const job::Job& job, const data::Description& data)
   CpuAllocator::instance().release_cached();
   if (choice.empty() && !misfit.empty()) require_fit({.into = all, .from = found.tensors}, all, job.init_from().path());
   return choice;
+}
+
+void take_initial_weights(const job::Job& job, Network& network, JobStep& step, comm::Communicator& communicator) {
+  if (!job.has_init_from()) return;
+  step::on_rank_zero(communicator, [&] { load_initial_weights(job, network.model()); });
+  step.ddp().broadcast_weights();
 }
 
 }  // namespace lockstep::train

@@ -12,9 +12,9 @@ namespace {
 
 constexpr int kExchanges = 20;
 
-nanoseconds own_time() { return std::chrono::steady_clock::now().time_since_epoch(); }
-
 }  // namespace
+
+nanoseconds own_time() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 ClockOffset offset_to_rank_zero(comm::Communicator& communicator) {
   const Stream stream = Stream::calling_thread();

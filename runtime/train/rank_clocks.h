@@ -14,6 +14,9 @@ struct ClockOffset {
   std::chrono::nanoseconds error{0};   ///< the offset is known up to so much
 };
 
+/// This rank's steady clock.
+std::chrono::nanoseconds own_time();
+
 /// Of several exchanges with rank 0 the one of the shortest round trip: rank 0 has read its clock within that. A
 /// collective.
 ClockOffset offset_to_rank_zero(comm::Communicator& communicator);

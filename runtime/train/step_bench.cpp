@@ -14,6 +14,7 @@
 #include "runtime/kernels/floors.h"
 #include "runtime/tensor/stream.h"
 #include "runtime/train/derived_steps.h"
+#include "runtime/train/initial_weights.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/network.h"
 #include "runtime/train/rank_status.h"
@@ -84,9 +85,11 @@ std::int64_t agreed_steps(std::int64_t given, double ms_of_one, comm::Communicat
 
 std::vector<RankProfile> gathered_ranks(const RankProfile& mine, comm::Communicator& communicator) {
   std::vector<RankProfile> ranks;
-  for (const std::string& text : communicator.all_gather_text(nlohmann::json{mine.step_ms, mine.waited_ms}.dump())) {
+  for (const std::string& text : communicator.all_gather_text(
+           nlohmann::json{mine.step_ms, mine.waited_ms ? nlohmann::json(*mine.waited_ms) : nlohmann::json()}.dump())) {
     const auto numbers = nlohmann::json::parse(text);
-    ranks.push_back({.step_ms = numbers.at(0), .waited_ms = numbers.at(1)});
+    ranks.push_back({.step_ms = numbers.at(0)});
+    if (!numbers.at(1).is_null()) ranks.back().waited_ms = numbers.at(1);
   }
   return ranks;
 }
@@ -105,6 +108,7 @@ class Bench {
         step_(job_, world, network_, status_, {&clock_}),
         in_flight_(network_, step_, communicator_) {
     require_same_data([this] { return data_.digests(); }, communicator_);
+    take_initial_weights(job_, network_, step_, communicator_);
     data_.begin(job_, world, 1, {}, device);
   }
 
@@ -117,7 +121,7 @@ class Bench {
 
   struct Clocked {
     double ms = 0;
-    double waited_ms = 0;  ///< for other ranks
+    std::optional<double> waited_ms;  ///< for other ranks
     step::StepTimes times;
   };
   Clocked run_clocked() {
@@ -126,7 +130,9 @@ class Bench {
     const StepReport report = train();
     const step::StepTimes times = clock_.end();
     samples_ = report.samples;
-    return {milliseconds(Clock::now() - begin), 1e3 * report.rank_seconds.value_or(0), times};
+    const double ms = milliseconds(Clock::now() - begin);
+    if (!report.rank_seconds) return {ms, std::nullopt, times};
+    return {ms, 1e3 * *report.rank_seconds, times};
   }
 
   void describe(StepProfile& profile) {
@@ -184,14 +190,16 @@ StepProfile bench_steps(comm::World& world, const job::Job& given, std::int64_t 
     unclocked.push_back(bench.run());
     const Bench::Clocked step = bench.run_clocked();
     clocked.push_back(step.ms);
-    waited.push_back(step.waited_ms);
+    if (step.waited_ms) waited.push_back(*step.waited_ms);
     for (std::size_t p = 0; p < parts.size(); ++p) parts[p].push_back(milliseconds(step.times.parts[p]));
   }
   profile.step = spread_of(clocked);
   profile.unclocked = spread_of(unclocked);
   for (std::size_t p = 0; p < parts.size(); ++p) profile.parts[p] = spread_of(parts[p]);
   bench.describe(profile);
-  profile.ranks = gathered_ranks({profile.step.mean, spread_of(waited).mean}, communicator);
+  RankProfile mine{.step_ms = profile.step.mean};
+  if (!waited.empty()) mine.waited_ms = spread_of(waited).mean;
+  profile.ranks = gathered_ranks(mine, communicator);
   return profile;
 }
 

@@ -9,7 +9,7 @@ namespace lockstep::train {
 
 /// What bounds a step, and the first thing to change.
 struct StepBound {
-  std::string name;  ///< "data", "straggler", "communication", "products", "overhead", "memory", "optimizer", "none"
+  std::string name;  ///< "data", "straggler", "communication", "overhead", "products", "memory", "optimizer", "none"
   std::string sentence;
 };
 

@@ -60,15 +60,15 @@ double MachineFloors::gflops(DType dtype) const {
 double MachineFloors::gb_per_s(double bytes) const { return bytes > kCachedBytes ? memory_gb_per_s : cache_gb_per_s; }
 
 std::optional<int> StepProfile::straggler() const {
-  if (ranks.size() < 2) return std::nullopt;
+  // Ranks whose waits are not known take equally long steps.
+  if (ranks.size() < 2 || !ranks.front().waited_ms) return std::nullopt;
   const auto slowest = std::ranges::max_element(ranks, {}, &RankProfile::own_ms);
   std::vector<double> others;
   for (auto rank = ranks.begin(); rank != ranks.end(); ++rank) {
     if (rank != slowest) others.push_back(rank->own_ms());
   }
   const double median = spread_of(others).p50;
-  const double own = slowest->own_ms();
-  if (own < Stragglers::kFactor * median || own - median < 1e3 * Stragglers::kLeastSeconds) return std::nullopt;
+  if (!Stragglers::is_slow(1e-3 * slowest->own_ms(), 1e-3 * median)) return std::nullopt;
   return static_cast<int>(slowest - ranks.begin());
 }
 

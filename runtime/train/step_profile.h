@@ -63,9 +63,9 @@ struct TransportFloor {
 };
 
 struct RankProfile {
-  double step_ms = 0;    ///< mean
-  double waited_ms = 0;  ///< for other ranks; of step_ms
-  double own_ms() const { return step_ms - waited_ms; }
+  double step_ms = 0;               ///< mean
+  std::optional<double> waited_ms;  ///< for other ranks; of step_ms. None on a GPU, which waits unseen
+  double own_ms() const { return step_ms - waited_ms.value_or(0); }
 };
 
 /// Where the time of a job's training step goes, on rank 0 of `ranks`.

@@ -26,31 +26,14 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-nanoseconds steady_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+/// A step of a large model leaves a megabyte on each rank, all of which rank 0 holds at the end.
+constexpr std::uint64_t kMostTraced = 100;
 
 std::string name_of_thread() {
   std::array<char, 16> name{};
   pthread_getname_np(pthread_self(), name.data(), name.size());
   return name.data();
 }
-
-const char* category_of(RangeKind kind) {
-  switch (kind) {
-    case RangeKind::kWork:
-      return "work";
-    case RangeKind::kData:
-      return "data";
-    case RangeKind::kCommunication:
-      return "communication";
-  }
-  throw UsageError("a range of no kind");
-}
-
-struct Event {
-  std::string name;
-  std::string category;
-  nanoseconds begin, end;
-};
 
 /// The ranges of the streams' threads, on which buckets travel.
 class LaneRanges final : public RangeObserver {
@@ -68,21 +51,21 @@ class LaneRanges final : public RangeObserver {
   void range_begins(const char* name, RangeKind kind) override {
     const std::lock_guard lock(mutex_);
     Thread& thread = mine();
-    thread.open.push_back({name, category_of(kind), steady_now(), {}});
+    thread.open.push_back({.name = name, .category = name_of(kind), .begin = own_time()});
   }
   void range_ends() override {
     const std::lock_guard lock(mutex_);
     Thread& thread = mine();
     if (thread.open.empty()) return;  // it began before
-    thread.open.back().end = steady_now();
+    thread.open.back().end = own_time();
     thread.events.push_back(std::move(thread.open.back()));
     thread.open.pop_back();
   }
 
   struct Thread {
     std::string name;
-    std::vector<Event> open;
-    std::vector<Event> events;
+    std::vector<step::ClockedEvent> open;
+    std::vector<step::ClockedEvent> events;
   };
   const std::map<std::thread::id, Thread>& threads() const { return threads_; }
 
@@ -103,13 +86,11 @@ class LaneRanges final : public RangeObserver {
 
 struct StepTrace::Recording {
   Recording(comm::Communicator& communicator, Device device)
-      : before(offset_to_rank_zero(communicator)), clock(device, steady_now, [this](const step::ClockedEvent& event) {
-          events.push_back({std::string(event.name) + (event.is_backward ? " backward" : ""),
-                            std::string(event.category), event.begin, event.end});
-        }) {}
+      : before(offset_to_rank_zero(communicator)),
+        clock(device, own_time, [this](const step::ClockedEvent& event) { events.push_back(event); }) {}
 
   ClockOffset before;
-  std::vector<Event> events;  ///< of the thread that trains
+  std::vector<step::ClockedEvent> events;  ///< of the thread that trains
   LaneRanges lanes;
   step::StepClock clock;
 };
@@ -120,7 +101,11 @@ TracedSteps traced_steps(const std::string& text) {
   const auto from = std::from_chars(text.data(), end, steps.from);
   if (from.ec == std::errc() && from.ptr != end && *from.ptr == ':') {
     const auto to = std::from_chars(from.ptr + 1, end, steps.to);
-    if (to.ec == std::errc() && to.ptr == end && steps.from >= 1 && steps.from <= steps.to) return steps;
+    if (to.ec == std::errc() && to.ptr == end && steps.from >= 1 && steps.from <= steps.to) {
+      if (steps.to - steps.from < kMostTraced) return steps;
+      throw UsageError("--trace " + text + ": more than " + std::to_string(kMostTraced) + " steps",
+                       "Trace fewer, as in --trace 100:104.");
+    }
   }
   throw UsageError("--trace " + text + ": names no steps", "Give the first and the last one, as in --trace 100:104.");
 }
@@ -133,7 +118,8 @@ StepTrace::~StepTrace() = default;
 bool StepTrace::needs_phases(std::uint64_t step) const { return steps_.from <= step && step <= steps_.to; }
 
 void StepTrace::step_begins(std::uint64_t step) {
-  if (step != steps_.from) return;
+  // A run may have been resumed within the steps.
+  if (recording_ || !needs_phases(step)) return;
   recording_ = std::make_unique<Recording>(*world_.communicator(), device_);
   recording_->clock.begin();
 }
@@ -163,13 +149,13 @@ void StepTrace::finish() {
   const auto name = [&](const char* what, int thread, const std::string& text) {
     mine.push_back({{"ph", "M"}, {"name", what}, {"pid", rank}, {"tid", thread}, {"args", {{"name", text}}}});
   };
-  const auto add = [&](const Event& event, int thread) {
+  const auto add = [&](const step::ClockedEvent& event, int thread) {
     const auto microseconds = [&](nanoseconds time) {
       return 1e-3 * static_cast<double>(at_rank_zero(time, recording->before, behind).count());
     };
     const double begin = microseconds(event.begin);
     mine.push_back({{"ph", "X"},
-                    {"name", event.name},
+                    {"name", std::string(event.name) + (event.is_backward ? " backward" : "")},
                     {"cat", event.category},
                     {"pid", rank},
                     {"tid", thread},
@@ -178,23 +164,25 @@ void StepTrace::finish() {
   };
   name("process_name", 0, "rank " + std::to_string(rank));
   name("thread_name", 0, "train");
-  for (const Event& event : recording->events) add(event, 0);
+  for (const step::ClockedEvent& event : recording->events) add(event, 0);
   int number = 0;
   for (const auto& [id, thread] : recording->lanes.threads()) {
     name("thread_name", ++number, thread.name);
-    for (const Event& event : thread.events) add(event, number);
+    for (const step::ClockedEvent& event : thread.events) add(event, number);
   }
   const double error_us = 1e-3 * static_cast<double>(std::max(recording->before.error, behind.error).count());
-  const std::vector<std::string> all =
-      communicator.all_gather_text(Json{{"events", std::move(mine)}, {"error_us", error_us}}.dump());
+  const std::string told = Json{{"events", std::move(mine)}, {"error_us", error_us}}.dump();
+  Json trace{
+      {"displayTimeUnit", "ms"}, {"traceEvents", Json::array()}, {"metadata", {{"clock_error_us", Json::array()}}}};
+  // One after the other: rank 0 alone holds them all.
+  for (int from = 0; from < communicator.size(); ++from) {
+    const std::string text = communicator.broadcast_text(rank == from ? told : "", from);
+    if (rank != 0) continue;
+    Json part = Json::parse(text);
+    for (Json& event : part["events"]) trace["traceEvents"].push_back(std::move(event));
+    trace["metadata"]["clock_error_us"].push_back(part["error_us"]);
+  }
   step::on_rank_zero(communicator, [&] {
-    Json trace{
-        {"displayTimeUnit", "ms"}, {"traceEvents", Json::array()}, {"metadata", {{"clock_error_us", Json::array()}}}};
-    for (const std::string& text : all) {
-      Json part = Json::parse(text);
-      for (Json& event : part["events"]) trace["traceEvents"].push_back(std::move(event));
-      trace["metadata"]["clock_error_us"].push_back(part["error_us"]);
-    }
     if (const std::error_code error = write_whole_file(file_, trace.dump())) {
       throw StorageError("cannot write " + file_.string() + ": " + error.message());
     }

@@ -69,9 +69,9 @@ TrainingLoop::TrainingLoop(comm::World& world, const TrainOptions& options, std:
   const step::Progress start = checkpointer_.resume(std::move(digests), data_.preparation());
   in_flight_.set_reductions(goals_.reductions());
   launched_ = step_ = start.step;
-  if (trace_ && options_.trace->from <= step_ && world.rank() == 0) {
-    spdlog::warn("--trace begins with step {}, but the run goes on after step {}: nothing is traced",
-                 options_.trace->from, step_);
+  if (trace_ && options_.trace->to <= step_ && world.rank() == 0) {
+    spdlog::warn("--trace ends with step {}, and the run goes on after step {}: nothing is traced", options_.trace->to,
+                 step_);
   }
   skipped_samples_.restore(start);
   data_.begin(job_, world_, start.step + 1, start.sampler, network_.device());

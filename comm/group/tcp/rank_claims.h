@@ -18,7 +18,7 @@ class RankClaims {
   /// One that has lasted so long, as have those to all ranks that are missing, is of this run. Ranks that are started
   /// one by one may come as late; two runs that both do are rare.
   static constexpr Time kDecided = std::chrono::seconds(10);
-  /// Who is silent for so long calls no more.
+  /// A claim ends when its caller has been silent for so long.
   static constexpr Time kLapsed = std::chrono::seconds(3);
 
   explicit RankClaims(Time named = kNamed, Time decided = kDecided) : named_(named), decided_(decided) {}

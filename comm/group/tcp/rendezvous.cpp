@@ -76,19 +76,20 @@ Socket listen_at_first(const std::vector<std::uint16_t>& ports, const TcpRendezv
   return {};
 }
 
-/// What tells a run from others, of the variables that are set. No variable holds a 0.
+/// The values of the variables, one behind the other, as a part of a run's name. A zero byte, which no value holds,
+/// separates them; a variable that is not set counts as empty.
 std::string parts(std::initializer_list<const char*> variables) {
   std::string name;
   for (const char* variable : variables) name += '\0' + (is_set(variable) ? text_in(variable) : "");
   return name;
 }
 
-/// What the variables of a launcher say of a run.
+/// A run as the variables of its launcher describe it.
 struct Run {
   std::string address;  ///< rank 0's host
-  int port = 0;         ///< the first one
-  std::string name;     ///< the same on all its ranks, and of no other run where one of its parts is this run's own
-  bool named = false;   ///< one of them is
+  int port = 0;         ///< the first one at which rank 0 may listen
+  std::string name;     ///< the same on all ranks of the run
+  bool named = false;   ///< whether no other run has this name
 };
 
 Run run_of_torchrun() {

@@ -34,7 +34,7 @@ std::vector<Straggler> Stragglers::add(std::span<const double> seconds) {
     Rank& rank = ranks_[r];
     const auto at = static_cast<std::size_t>(std::ranges::lower_bound(sorted, seconds[r]) - sorted.begin());
     const double others = median_without(sorted, at);
-    const bool slow = seconds[r] >= kFactor * others && seconds[r] - others >= kLeastSeconds;
+    const bool slow = is_slow(seconds[r], others);
     rank.slow = ((rank.slow << 1) | (slow ? 1u : 0u)) & kWindow;
     rank.factors[slot] = seconds[r] / std::max(others, kLeastSeconds);
     const int count = std::popcount(rank.slow);

@@ -26,6 +26,11 @@ class Stragglers {
   /// A difference below this is the system's, not the rank's.
   static constexpr double kLeastSeconds = 1e-3;
 
+  /// Whether a rank whose own time is `seconds` is slow beside others whose median is `others`.
+  static bool is_slow(double seconds, double others) {
+    return seconds >= kFactor * others && seconds - others >= kLeastSeconds;
+  }
+
   /// `hosts`: by rank. Of fewer than two ranks none is slow.
   explicit Stragglers(std::vector<std::string> hosts) : hosts_(std::move(hosts)), ranks_(hosts_.size()) {}
 

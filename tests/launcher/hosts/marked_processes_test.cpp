@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/error.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {
@@ -23,12 +24,16 @@ class Going {
 };
 
 TEST(MarkedProcesses, AreKilledAndNoOthers) {
-  const std::string mark = "mark-of-" + std::to_string(getpid());
+  const std::string mark = "mark-of-the-test-of-process-" + std::to_string(getpid());
   const Going marked(mark), other("mark-of-another");
   kill_marked(mark);
   EXPECT_EQ(marked->wait().code, 128 + SIGKILL);
   other->signal(SIGTERM);
   EXPECT_EQ(other->wait().code, 128 + SIGTERM);
+}
+
+TEST(MarkedProcesses, AreKilledByNoMarkThatOthersHave) {
+  for (const char* mark : {"", "lockstep", "lockstep-a-71"}) EXPECT_THROW(kill_marked(mark), UsageError) << mark;
 }
 
 }  // namespace

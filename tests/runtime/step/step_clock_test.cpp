@@ -209,6 +209,47 @@ TEST(StepClock, ACausalMaskHalvesTheScores) {
   }
 }
 
+/// Attention of a checkpoint, whose forward pass runs twice.
+struct CausalAttention : nn::Module {
+  Tensor forward(const Tensor& x) override { return ops::scaled_dot_product_attention(x, x, x, {.causal = true}); }
+};
+
+TEST(StepClock, ACausalMaskHalvesTheScoresOfARepetitionToo) {
+  CausalAttention layer;
+  const Tensor x = Tensor::zeros({1, 2, 4, 8}, DType::kFloat32);
+  x.set_requires_grad(true);
+  StepClock clock;
+  clock.begin();
+  clock.phase_begins(Phase::kForward, 1, 0);
+  const Tensor loss = ops::sum(nn::checkpoint(layer, x));
+  clock.phase_begins(Phase::kBackward, 1, 0);
+  autograd::backward(loss);
+  clock.end();
+  const double operations = 2 * 16 * (2 * 4 * 4 * 0.5);
+  EXPECT_EQ(found(clock, "scaled_dot_product_attention")->forward.work.operations, operations);
+  EXPECT_EQ(found(clock, "scaled_dot_product_attention", true)->forward.work.operations, operations);
+}
+
+TEST(StepClock, GraphsOfMicroBatchesAreApart) {
+  nn::Linear first(3, 2), second(3, 2);
+  const Tensor x = Tensor::zeros({2, 3}, DType::kFloat32);
+  StepClock clock;
+  clock.begin();
+  for (std::uint32_t micro_batch = 0; micro_batch < 4; ++micro_batch) {
+    clock.phase_begins(Phase::kForward, 1, micro_batch);
+    const Tensor loss = ops::sum((micro_batch % 2 == 0 ? first : second)(x));
+    clock.phase_begins(Phase::kBackward, 1, micro_batch);
+    // Outside a forward pass: nobody's operation, whose node may take the place of one before.
+    autograd::backward(ops::mul(loss, 2.0));
+  }
+  clock.end();
+  EXPECT_THAT(calls_of(clock), UnorderedElementsAre(Pair("linear", Pair(4, 4)), Pair("sum", Pair(4, 4)),
+                                                    Pair("scale", Pair(0, 4)), Pair("backward", Pair(4, 0))));
+  for (const OperationTimes& times : clock.operations()) {
+    EXPECT_TRUE(times.name != "linear" || times.backward.calls == 2) << times.backward.calls;
+  }
+}
+
 TEST(StepClock, AStepWithinAStepIsRefused) {
   StepClock clock;
   clock.begin();

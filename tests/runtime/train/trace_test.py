@@ -93,9 +93,15 @@ class Trace(RunTest):
 
     def test_a_run_that_goes_on_behind_the_steps_says_so(self):
         self.train("run", "train.steps=4", "train.eval_every=0")
-        run = self.train("run", "train.steps=5", "train.eval_every=0", options=("--trace", "2:5"))
-        self.assertIn("--trace begins with step 2, but the run goes on after step 4: nothing is traced", run.output)
+        run = self.train("run", "train.steps=5", "train.eval_every=0", options=("--trace", "2:4"))
+        self.assertIn("--trace ends with step 4, and the run goes on after step 4: nothing is traced", run.output)
         self.assertFalse((run.directory / "trace.json").exists())
+
+    def test_a_run_that_goes_on_within_the_steps_traces_the_rest(self):
+        self.train("run", "train.steps=4", "train.eval_every=0")
+        run = self.train("run", "train.steps=6", "train.eval_every=0", options=("--trace", "2:6"))
+        events = json.loads((run.directory / "trace.json").read_text())["traceEvents"]
+        self.assertEqual(sum(event["name"] == "backward" and event.get("cat") == "phase" for event in events), 2)
 
     def test_training_is_the_same_to_the_bit(self):
         plain = self.train("plain", "train.steps=6", *FP32)
@@ -103,7 +109,7 @@ class Trace(RunTest):
         self.assertEqual(traced.digest, plain.digest)
 
     def test_wrong_steps_are_a_sentence(self):
-        for steps in ("5", "0:2", "3:2", "a:b", "1:2x", ""):
+        for steps in ("5", "0:2", "3:2", "a:b", "1:2x", "1:101", ""):
             told = subprocess.run([LOCKSTEP, "train", str(DIGITS), "--trace", steps], capture_output=True, text=True,
                                   check=False, cwd=self.folder)
             self.assertEqual(told.returncode, 2, told.stderr)
