@@ -77,7 +77,8 @@ std::string instead_of(const std::string& option, const CLI::App& command) {
 std::string parted_assignment(int argc, const char* const* argv) {
   for (int i = 1; i + 2 < argc; ++i) {
     const std::string path = argv[i + 1];
-    if (std::string_view(argv[i]) == "--set" && path.find('=') == std::string::npos) return path + "=" + argv[i + 2];
+    const bool is_parted = std::string_view(argv[i]) == "--set" && path.find('=') == std::string::npos;
+    if (is_parted && argv[i + 2][0] != '-') return path + "=" + argv[i + 2];
   }
   return {};
 }

@@ -10,6 +10,7 @@
 #include "launcher/commands/write_out.h"
 #include "runtime/base/program_name.h"
 #include "runtime/base/shell_word.h"
+#include "runtime/job/differences.h"
 #include "runtime/job/job.h"
 #include "runtime/train/history/run_record.h"
 
@@ -24,15 +25,28 @@ struct SweepCommand {
   std::string folder;
 };
 
-/// All wrong settings are one error, before anything is trained.
-std::string checked_name(const SweepCommand& command, const std::vector<Trial>& trials) {
-  std::string name;
+/// The jobs of the trials. Wrong settings are an error before anything is trained.
+std::vector<job::Job> checked_jobs(const SweepCommand& command, const std::vector<Trial>& trials) {
+  std::vector<job::Job> jobs;
   for (const Trial& trial : trials) {
     std::vector<std::string> overrides = command.job.overrides;
     overrides.insert(overrides.end(), trial.settings.begin(), trial.settings.end());
-    name = job::load_checked(command.job.job, overrides).job.name();
+    jobs.push_back(job::load_checked(command.job.job, overrides).job);
   }
-  return name;
+  return jobs;
+}
+
+/// Throws UsageError where the folder holds the trial's run of another job: its result is not this sweep's.
+void require_same_job(const std::filesystem::path& run, job::Job job) {
+  const train::RunRecord record = train::read_run(run);
+  if (!record.job) return;
+  // A run saves the steps that its epochs were.
+  if (job.train().length_case() == job::Train::kEpochs) job.mutable_train()->set_steps(record.job->train().steps());
+  const std::vector<job::Difference> found = job::differences(*record.job, job);
+  if (found.empty()) return;
+  throw UsageError(fmt::format("{} was trained by another job: {} is {} there, and {} here", run.string(),
+                               found.front().path, found.front().before, found.front().after),
+                   "Choose another --folder, or remove that run.");
 }
 
 std::string end_text(const train::RunRecord& run, int code) {
@@ -47,8 +61,9 @@ ExitCode run(const SweepCommand& command) {
   SweepRuns runs = command.runs;
   runs.job = command.job.job;
   runs.overrides = command.job.overrides;
-  const std::string name = checked_name(command, trials);
-  runs.folder = command.folder.empty() ? "runs/" + name + "-sweep" : command.folder;
+  const std::vector<job::Job> jobs = checked_jobs(command, trials);
+  runs.folder = command.folder.empty() ? "runs/" + jobs.front().name() + "-sweep" : command.folder;
+  for (std::size_t i = 0; i < trials.size(); ++i) require_same_job(directory_of(runs, trials[i]), jobs[i]);
   std::size_t ended = 0;
   for (const Trial& trial : trials) ended += has_ended(directory_of(runs, trial)) ? 1 : 0;
   write_out(fmt::format("{} runs in {}, {} of them ended before, {} at a time\n", trials.size(), runs.folder.string(),

@@ -21,6 +21,7 @@
 #include "runtime/job/saved_job.h"
 #include "runtime/train/history/event_text.h"
 #include "runtime/train/history/metrics_follower.h"
+#include "runtime/train/history/run_record.h"
 #include "runtime/train/history/watched_run.h"
 #include "runtime/train/record/terminal.h"
 
@@ -156,11 +157,22 @@ class Watch {
                        train::duration_text(silence()));
   }
 
+  /// Throws PeerError where the run was killed, and so has told of no end.
+  void require_alive() {
+    if (command_.wait || !run_.has_step() || silence() < kSilence || steady_clock::now() - last_search_ < kSilence)
+      return;
+    last_search_ = steady_clock::now();
+    if (train::read_run(directory_).status != train::RunStatus::kLost) return;
+    throw PeerError("the run is lost: it has told of no end, and no process trains there",
+                    "Train it again: it goes on from its newest checkpoint. --wait waits for that.");
+  }
+
   /// The exit code of a run that has ended and is not about to go on.
   std::optional<ExitCode> end(bool first) {
     const Json& end = run_.end();
     if (end.is_null()) {
       ended_at_.reset();
+      require_alive();
       return std::nullopt;
     }
     if (first) say(train::event_text(end), end);
@@ -180,6 +192,7 @@ class Watch {
   train::Terminal terminal_;
   train::WatchedRun run_;
   steady_clock::time_point last_shown_{};
+  steady_clock::time_point last_search_{};  ///< for its process
   std::uint64_t shown_step_ = 0;
   std::optional<steady_clock::time_point> ended_at_;
   bool began_ended_ = false;

@@ -97,6 +97,10 @@ std::vector<std::string> command_of(const SweepRuns& sweep, const Trial& trial) 
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(static_cast<int>(ExitCode::kPreempted));
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  std::signal(SIGPIPE, SIG_DFL);
+  // Out of the terminal's process group, reading from it would stop it.
+  const int nothing = open("/dev/null", O_RDONLY);
+  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   if (slot.count > 0) sched_setaffinity(0, sizeof slot.cores, &slot.cores);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
@@ -113,7 +117,6 @@ void start(const SweepRuns& sweep, Slot& slot, const Trial& trial) {
   std::vector<char*> pointers;
   for (std::string& word : command) pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  if (slot.count > 0) setenv("OMP_NUM_THREADS", std::to_string(slot.count).c_str(), 1);
   if (!slot.gpu.empty()) setenv("CUDA_VISIBLE_DEVICES", slot.gpu.c_str(), 1);
   const pid_t parent = getpid();
   const pid_t pid = fork();
@@ -136,7 +139,8 @@ std::optional<int> end_of(Slot& slot) {
 fs::path directory_of(const SweepRuns& sweep, const Trial& trial) { return sweep.folder / trial.name; }
 
 bool has_ended(const fs::path& run) {
-  if (!fs::exists(run)) return false;
+  std::error_code hidden;
+  if (!fs::exists(run, hidden)) return false;
   const train::RunRecord record = train::read_run(run);
   if (record.status == train::RunStatus::kDone) return true;
   return record.status == train::RunStatus::kFailed && record.exit_code == static_cast<int>(ExitCode::kNumerics);

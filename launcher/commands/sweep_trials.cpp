@@ -83,6 +83,9 @@ std::string drawn(const Axis& axis, double u) {
   const double low = number_of(bounds[0], whole);
   const double high = number_of(bounds[1], whole);
   if (!(low <= high)) throw refusal("random", whole, "a LOW that is not above HIGH");
+  if (axis.kind == "int" && (low != std::floor(low) || high != std::floor(high))) {
+    throw refusal("random", whole, "whole bounds");
+  }
   if (axis.kind == "int") return fmt::format("{:.0f}", std::floor(low + u * (high - low + 1)));
   if (axis.kind == "log" && low <= 0) throw refusal("random", whole, "bounds above 0");
   const double value = axis.kind == "log" ? low * std::pow(high / low, u) : low + u * (high - low);

@@ -35,8 +35,7 @@ class Layout {
       if (std::ranges::all_of(rows_, [c](const auto& row) { return row[c].empty(); })) remove(c);
     }
     for (std::size_t c = 0; c < columns_.size(); ++c) {
-      widths_.push_back(width_of(columns_[c].title));
-      for (const auto& row : rows_) widths_[c] = std::max(widths_[c], width_of(row[c]));
+      widths_.push_back(natural(c));
     }
   }
 

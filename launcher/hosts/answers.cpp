@@ -17,6 +17,7 @@
 #include "comm/group/versions.h"
 #include "launcher/hosts/marked_processes.h"
 #include "launcher/hosts/probe.h"
+#include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/interfaces.h"
 #include "runtime/base/program_search.h"
@@ -27,7 +28,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr unsigned kLongestExamination = 60;
+/// Without a question. Others are asked meanwhile: with many hosts for minutes.
+constexpr unsigned kLongestSilence = 600;
 
 void tell(const Json& words) {
   std::fputs((words.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n").c_str(), stdout);
@@ -35,8 +37,9 @@ void tell(const Json& words) {
 }
 
 Json facts(const std::string& folder, const ProbeTarget& target) {
+  const std::string mpi = comm::mpi_version();
   Json facts{{"lockstep", kVersion},
-             {"mpi", comm::mpi_version()},
+             {"mpi", mpi.empty() ? "no MPI" : mpi},
              {"mpi_daemon", find_program("orted") || find_program("prted")},
              {"folder", std::filesystem::is_directory(folder)},
              {"host", host_name()},
@@ -85,6 +88,7 @@ Json answer(const Json& words) {
             {"mbit_per_s", speed.mbit_per_s},
             {"mtu", speed.mtu}};
   }
+  if (what != "clock") throw UsageError("lockstep doctor --answer was asked for \"" + what + "\"");
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return {{"us", std::chrono::duration_cast<std::chrono::microseconds>(now).count()}};
 }
@@ -94,10 +98,13 @@ Json answer(const Json& words) {
 void answer_about_this_host(const std::string& folder) {
   // An ssh whose other end is gone may leave stdin open.
   std::signal(SIGALRM, SIG_DFL);
-  alarm(kLongestExamination);
+  alarm(kLongestSilence);
   const ProbeTarget target;
   tell(facts(folder, target));
-  for (std::string line; std::getline(std::cin, line);) tell(answer(Json::parse(line)));
+  for (std::string line; std::getline(std::cin, line);) {
+    alarm(kLongestSilence);
+    tell(answer(Json::parse(line)));
+  }
 }
 
 }  // namespace lockstep::launcher

@@ -15,7 +15,7 @@ namespace lockstep::launcher {
 ///   {"do": "kill", "mark": TEXT}                           {}: marked_processes.h
 ///   {"do": "measure", "address", "port", "id"}             {"reason", "latency_us", "mbit_per_s", "mtu"}
 ///
-/// Ends after a minute in any case.
+/// Ends after ten minutes without a question.
 void answer_about_this_host(const std::string& folder);
 
 }  // namespace lockstep::launcher

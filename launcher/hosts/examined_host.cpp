@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -21,8 +23,8 @@ namespace {
 
 constexpr std::chrono::seconds kGreeting{8};
 constexpr int kLongestConnecting = 5;
-/// Longer than any answer takes.
-constexpr std::chrono::seconds kAnswer{10};
+/// Longer than any answer takes: a name that no server knows may take the system half a minute.
+constexpr std::chrono::seconds kAnswer{40};
 constexpr std::chrono::seconds kLastWord{1};
 constexpr int kClockQuestions = 7;
 // As ssh and the shell there end.
@@ -39,7 +41,27 @@ std::vector<std::string> command_on(const std::string& host, const std::string& 
           "-o",  "ControlPath=none",
           "-o",  "LogLevel=ERROR",
           "-o",  fmt::format("ConnectTimeout={}", kLongestConnecting),
-          host,  there};
+          "--",  host,
+          there};
+}
+
+/// Whether an answer has all that answers.h names. Another build may give another one.
+bool are_facts(const ExaminedHost::Json& words) {
+  const auto has = [](const ExaminedHost::Json& object, const char* name, auto is) {
+    return object.contains(name) && (object.at(name).*is)();
+  };
+  using Json = ExaminedHost::Json;
+  const auto is_interface = [&](const Json& each) {
+    return each.is_object() &&
+           std::ranges::all_of(std::array{"name", "address", "network"},
+                               [&](const char* name) { return has(each, name, &Json::is_string); }) &&
+           std::ranges::all_of(std::array{"up", "loopback", "internal"},
+                               [&](const char* name) { return has(each, name, &Json::is_boolean); });
+  };
+  return has(words, "lockstep", &Json::is_string) && has(words, "mpi", &Json::is_string) &&
+         has(words, "mpi_daemon", &Json::is_boolean) && has(words, "folder", &Json::is_boolean) &&
+         has(words, "port", &Json::is_number_unsigned) && has(words, "id", &Json::is_number_unsigned) &&
+         has(words, "interfaces", &Json::is_array) && std::ranges::all_of(words.at("interfaces"), is_interface);
 }
 
 double milliseconds_of(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
@@ -59,7 +81,11 @@ void ExaminedHost::greet() {
   }
   const auto end = Clock::now() + kGreeting;
   while (const auto words = conversation_->hear(end)) {
-    if (!words->contains("lockstep") || !words->contains("interfaces")) continue;
+    if (!words->contains("lockstep")) continue;
+    if (!are_facts(*words)) {
+      return lose(fmt::format("the same lockstep on {}: it is version {}", name_, words->at("lockstep").dump()),
+                  "Install the same build at the same path on every host.");
+    }
     facts_ = *words;
     return;
   }

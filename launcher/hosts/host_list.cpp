@@ -9,6 +9,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
+#include "runtime/base/interfaces.h"
 
 namespace lockstep::launcher {
 
@@ -41,6 +42,12 @@ int ranks_on(const std::string& hosts) {
   return ranks;
 }
 
+int ranks_here(const std::string& hosts) {
+  int ranks = 0;
+  for (const HostPlaces& host : places_on(hosts)) ranks += is_this_host(host.name) ? host.ranks : 0;
+  return ranks;
+}
+
 std::vector<std::string> host_names(const std::string& hosts) {
   std::vector<std::string> names;
   for (const HostPlaces& host : places_on(hosts)) {
@@ -51,7 +58,8 @@ std::vector<std::string> host_names(const std::string& hosts) {
 
 bool is_this_host(const std::string& name) {
   const std::string here = host_name();
-  return name == here || name == "localhost" || name.starts_with(here + ".") || here.starts_with(name + ".");
+  if (name == here || name == "localhost" || name.starts_with(here + ".") || here.starts_with(name + ".")) return true;
+  return std::ranges::any_of(interfaces(), [&name](const Interface& each) { return each.address == name; });
 }
 
 std::vector<std::string> other_hosts(const std::string& hosts) {

@@ -17,11 +17,13 @@ std::vector<HostPlaces> places_on(const std::string& hosts);
 
 /// The number of ranks in all. Throws UsageError.
 int ranks_on(const std::string& hosts);
+/// Of these the ranks on this host.
+int ranks_here(const std::string& hosts);
 
 /// The hosts, each once, in their order. Throws UsageError.
 std::vector<std::string> host_names(const std::string& hosts);
 
-/// Whether the name is that of this machine, with its domain or without.
+/// Whether the name is that of this machine, with its domain or without, or one of its addresses.
 bool is_this_host(const std::string& name);
 
 /// The hosts but for this one, each once; none where there is no list.

@@ -30,7 +30,7 @@ constexpr double kClocksDiffer = 1000;
 std::string usual(const std::deque<ExaminedHost>& hosts, const char* fact) {
   std::map<std::string, int> counts;
   for (const ExaminedHost& host : hosts) {
-    if (host.answers()) ++counts[host.facts().value(fact, "")];
+    if (host.answers()) ++counts[host.facts().at(fact).get<std::string>()];
   }
   const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
   return most == counts.end() ? "" : most->first;
@@ -89,7 +89,7 @@ class Hosts {
     Json speed;
 
     Json row() const {
-      const auto measured = [this](const char* what) { return speed.is_null() ? Json() : speed[what]; };
+      const auto measured = [this](const char* what) { return speed.is_null() ? Json() : speed.at(what); };
       return {{"from", from->name()},
               {"to", to->name()},
               {"network", network},
@@ -125,7 +125,8 @@ class Hosts {
     std::size_t next = 0;
     for (Way& way : ways_) {
       if (way.from != &host) continue;
-      way.reason = answer.is_object() ? answer["reasons"].at(next++).get<std::string>() : "the host stopped answering";
+      way.reason =
+          answer.is_object() ? answer.at("reasons").at(next++).get<std::string>() : "the host stopped answering";
     }
   }
 
@@ -155,7 +156,7 @@ class Hosts {
     question["do"] = "measure";
     const Json answer = way.from->ask(question);
     if (!answer.is_object()) return;
-    way.reason = answer["reason"].get<std::string>();
+    way.reason = answer.at("reason").get<std::string>();
     if (way.reason.empty()) way.speed = answer;
   }
 
@@ -166,12 +167,12 @@ class Hosts {
     }
     const Json& facts = host.facts();
     if (facts["lockstep"] != kVersion) {
-      lacks(fmt::format("the same version on {}: it has {}, this host {}", host.name(), facts.value("lockstep", ""),
-                        kVersion),
+      lacks(fmt::format("the same version on {}: it has {}, this host {}", host.name(),
+                        facts.at("lockstep").get<std::string>(), kVersion),
             "ranks of different builds do not train together", "Install the same build on every host.");
     }
     if (facts["mpi"] != usual(hosts_, "mpi")) {
-      lacks(fmt::format("the same MPI on {}: it has {}, others {}", host.name(), facts.value("mpi", "none"),
+      lacks(fmt::format("the same MPI on {}: it has {}, others {}", host.name(), facts.at("mpi").get<std::string>(),
                         usual(hosts_, "mpi")),
             "ranks do not find each other", "Install the same Open MPI on every host.");
     }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "launcher/hosts/hosts_examination.h"
 
 namespace lockstep::launcher {
@@ -17,7 +15,7 @@ std::string host_line(const Json& host) {
   const double clock = host["clock_ms"];
   std::string text =
       fmt::format("{:<16}lockstep {}, {}, clock {:+.1f} ms, give or take {:.1f}\n", name, host.value("lockstep", ""),
-                  host.value("mpi", "no MPI"), clock, host["clock_error_ms"].get<double>());
+                  host.value("mpi", ""), clock, host["clock_error_ms"].get<double>());
   for (const Json& each : host["interfaces"]) {
     if (each["loopback"] == true) continue;
     text += fmt::format("{:<16}{} {} in {}{}{}\n", "", each.value("name", ""), each.value("address", ""),

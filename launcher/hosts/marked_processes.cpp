@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/hosts/marked_processes.h"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <csignal>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -42,8 +44,12 @@ void kill_marked_on(const std::vector<std::string>& hosts, const std::string& ma
   for (const std::string& name : hosts) {
     threads.emplace_back([name, &mark] {
       ExaminedHost host(name);
-      host.greet();
-      host.ask({{"do", "kill"}, {"mark", mark}});
+      try {
+        host.greet();
+        host.ask({{"do", "kill"}, {"mark", mark}});
+      } catch (const std::exception& error) {
+        spdlog::warn("what is left on host {} could not be ended: {}", name, error.what());
+      }
     });
   }
 }

@@ -10,7 +10,7 @@ namespace lockstep::launcher {
 /// short to be of one launcher alone.
 void kill_marked(const std::string& mark);
 
-/// The same on other hosts, over ssh, 8 s at most: a daemon of mpirun that cannot connect to it goes on for minutes.
+/// The same on other hosts, over ssh, within seconds: a daemon of mpirun that cannot connect to it goes on for minutes.
 void kill_marked_on(const std::vector<std::string>& hosts, const std::string& mark);
 
 }  // namespace lockstep::launcher

@@ -70,16 +70,22 @@ class SharedNetworks {
 
  private:
   void judge(const std::string& name, SharedNetwork& network) const {
-    std::size_t connected = 0;
+    // Pairs, since a host may have several addresses in a network.
+    std::set<std::pair<std::string, std::string>> connected;
+    const auto is_here = [&network](const std::string& host) {
+      return std::ranges::find(network.hosts, host) != network.hosts.end();
+    };
     double slowest = std::numeric_limits<double>::max();
     for (const Json& way : ways_) {
       if (way["network"] != name || way["connects"] == false) continue;
-      ++connected;
+      // One of them may have stopped answering since.
+      if (!is_here(text_at(way, "from")) || !is_here(text_at(way, "to"))) continue;
+      connected.emplace(text_at(way, "from"), text_at(way, "to"));
       if (way["mbit_per_s"].is_number()) slowest = std::min(slowest, way["mbit_per_s"].get<double>());
     }
     const std::size_t pairs = hosts_ * (hosts_ - 1);
     network.works =
-        hosts_ > 1 && network.hosts.size() == hosts_ && connected == pairs && network.shared_address().empty();
+        hosts_ > 1 && network.hosts.size() == hosts_ && connected.size() == pairs && network.shared_address().empty();
     network.slowest = network.works ? slowest : 0;
   }
 

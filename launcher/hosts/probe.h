@@ -32,7 +32,7 @@ struct ProbeAddress {
   std::uint64_t id = 0;
 };
 
-/// Why a target is not reached there within 2 s; empty where it is.
+/// Why a target is not reached there within 2 s, to which the search of its name may add; empty where it is.
 std::string unreachable(const ProbeAddress& target);
 
 /// A connection between two hosts, measured.

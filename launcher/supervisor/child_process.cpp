@@ -10,17 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "runtime/base/error.h"
 
 namespace lockstep::launcher {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -83,16 +79,6 @@ Descriptor without_blocking(Descriptor end) {
 }
 
 }  // namespace
-
-std::optional<fs::path> find_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path candidate = fs::path(folder) / name;
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return std::nullopt;
-}
 
 ChildProcess::ChildProcess(const ChildCommand& command) {
   std::vector<std::string> arguments = command.arguments;

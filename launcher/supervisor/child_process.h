@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,9 +12,6 @@
 #include "runtime/base/process.h"
 
 namespace lockstep::launcher {
-
-/// The first program of this name in PATH.
-std::optional<std::filesystem::path> find_program(const std::string& name);
 
 /// How a child is started.
 struct ChildCommand {

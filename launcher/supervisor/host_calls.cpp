@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -45,6 +46,7 @@ std::vector<std::string> call_hosts(const std::filesystem::path& ssh, std::vecto
       }
       if (!calls.empty() && !pass(kListen)) return {};
     }
+    std::ranges::sort(hosts);
     if (hosts.empty() || steady_clock::now() >= end) return hosts;
     if (hosts != std::exchange(said, hosts)) {
       spdlog::warn("no answer from host {}: the ranks are started again once there is", fmt::join(hosts, ", "));

@@ -26,7 +26,7 @@ ChildCommand command_of(const std::filesystem::path& ssh, const std::string& hos
         fmt::format("ServerAliveInterval={}", interval), fmt::format("ServerAliveCountMax={}", kUnanswered)}) {
     arguments.insert(arguments.end(), {"-o", option});
   }
-  arguments.push_back(host);
+  arguments.insert(arguments.end(), {"--", host});
   return {arguments, {}};
 }
 

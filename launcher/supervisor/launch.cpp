@@ -28,6 +28,7 @@
 #include "launcher/supervisor/supervisor.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/open_files.h"
+#include "runtime/base/program_search.h"
 #include "runtime/train/record/stdout_relay.h"
 #include "runtime/train/record/terminal.h"
 
@@ -40,6 +41,7 @@ namespace {
 /// Measured with Open MPI 4.1: it crashes, and its ranks wait, where it may have fewer.
 constexpr std::size_t kFilesOfMpirun = 30;
 constexpr std::size_t kFilesOfARank = 5;
+constexpr std::size_t kFilesOfAHost = 4;
 
 int ranks_to_start(const LaunchOptions& options) {
   if (options.hosts.empty()) return options.nproc == 0 ? 1 : options.nproc;
@@ -91,15 +93,14 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
     // Of no meaning to them; but mpirun writes its settings into the command line of its daemons.
     for (const char* name : {"OMPI_MCA_lockstep_start", "PRTE_MCA_lockstep_start"}) mpirun.environment[name] = mark();
   }
-  return Supervisor(
-             mpirun, board, inbox,
-             {.one_machine = options.hosts.empty(),
-              .saves_on_request = command.saves_on_request,
-              .output = command.output,
-              .timeout = command.timeout,
-              .joined = [&scratch] { scratch.remove(); },
-              .hosts = other_hosts(options.hosts),
-              .ranks_here = options.hosts.empty() || std::ranges::any_of(host_names(options.hosts), is_this_host)})
+  return Supervisor(mpirun, board, inbox,
+                    {.one_machine = options.hosts.empty(),
+                     .saves_on_request = command.saves_on_request,
+                     .output = command.output,
+                     .timeout = command.timeout,
+                     .joined = [&scratch] { scratch.remove(); },
+                     .hosts = other_hosts(options.hosts),
+                     .ranks_here = options.hosts.empty() || ranks_here(options.hosts) > 0})
       .run();
 }
 
@@ -115,9 +116,14 @@ Outcome try_to_start(int ranks, const LaunchOptions& options, const RankCommand&
 /// Ranks that never found each other do not know why; the hosts, tried from here, may tell.
 void explain_start(const LaunchOptions& options, const Outcome& outcome) {
   if (options.hosts.empty() || outcome.joined || outcome.code != ExitCode::kPeerLost || outcome.stop_requested) return;
-  kill_marked_on(other_hosts(options.hosts), mark());
-  const std::string findings = findings_text(examine_hosts(host_names(options.hosts)));
-  if (!findings.empty()) spdlog::warn("the hosts, tried from here, lack what ranks need\n{}", findings);
+  try {
+    kill_marked_on(other_hosts(options.hosts), mark());
+    const std::string findings = findings_text(examine_hosts(host_names(options.hosts)));
+    if (!findings.empty()) spdlog::warn("the hosts, tried from here, lack what ranks need\n{}", findings);
+  } catch (const std::exception& error) {
+    // The outcome is what counts.
+    spdlog::warn("the hosts could not be tried from here: {}", error.what());
+  }
 }
 
 /// From here on a request to stop comes too late: the job is over, and ends as what it is.
@@ -178,8 +184,12 @@ bool must_start_ranks(const LaunchOptions& options) {
 ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
   const int ranks = ranks_to_start(options);
   require_mpi(ranks);
-  allow_open_files(kFilesOfMpirun + kFilesOfARank * static_cast<std::size_t>(ranks),
-                   fmt::format("mpirun and {} ranks", ranks), ", or start fewer ranks here.");
+  const int here = options.hosts.empty() ? ranks : ranks_here(options.hosts);
+  const std::size_t elsewhere = other_hosts(options.hosts).size();
+  allow_open_files(
+      kFilesOfMpirun + kFilesOfARank * static_cast<std::size_t>(here) + kFilesOfAHost * elsewhere,
+      fmt::format("mpirun and {} ranks", here) + (elsewhere == 0 ? "" : fmt::format(" and {} other hosts", elsewhere)),
+      ", or start fewer ranks here.");
   const SignalInbox inbox;
   RestartPause pauses;
   std::set<std::string> hosts;  // that ssh has led to

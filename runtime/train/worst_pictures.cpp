@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
+#include "runtime/base/files/durable_file.h"
 #include "runtime/data/dataset.h"
 #include "runtime/train/prediction.h"
 
@@ -18,6 +21,17 @@ namespace {
 
 /// A probability that rounds to 0 has no logarithm.
 double loss_of(double probability) { return -std::log(std::max(probability, 1e-30)); }
+
+/// The pictures of an earlier evaluation, "01_loss_2.301_....png", are not this one's.
+void remove_earlier(const std::filesystem::path& folder) {
+  std::error_code hidden;
+  if (!std::filesystem::is_directory(folder, hidden)) return;
+  for (const std::string& name : list_directory(folder.string())) {
+    if (name.ends_with(".png") && name.substr(std::min<std::size_t>(2, name.size())).starts_with("_loss_")) {
+      std::filesystem::remove(folder / name, hidden);
+    }
+  }
+}
 
 }  // namespace
 
@@ -74,6 +88,7 @@ std::string WorstPictures::name_of(std::int64_t label) const {
 }
 
 void WorstPictures::write(const std::filesystem::path& folder, std::int64_t, comm::Communicator& communicator) const {
+  if (communicator.rank() == 0) remove_earlier(folder);
   int place = 0;
   for (const Answer& each : worst_of_all(communicator)) {
     const auto found = mine_.find(each);

@@ -73,7 +73,6 @@ class Training(Run):
         elif way == "mpirun":
             self.processes = [self.start(hosts[0], ["mpirun", "--host", places, "--bind-to", "none", *of_mpirun, *train],
                                          MPIRUN_AS_ROOT)]
-            self.processes = [self.start(hosts[0], ["mpirun", "--host", places, "--bind-to", "none", *train], MPIRUN_AS_ROOT)]
         elif way in SLURM_WAYS:
             srun = ["srun", f"--mpi={SLURM_WAYS[way]}", "--nodelist", ",".join(hosts), "--ntasks-per-node", ranks_a_host,
                     "--ntasks", ranks_a_host * len(hosts), *train]

@@ -58,38 +58,48 @@ void reduce_contributions(const Reduction& reduction, const std::byte* contribut
 
 std::byte* bytes_of(const Storage& storage) { return static_cast<std::byte*>(storage.data()); }
 
-/// The all-reduce of one piece of a buffer, as two calls of MPI: each rank gets the contributions to its part of the
-/// piece, and gives the others the sums.
-class PieceSum {
- public:
-  /// `staging` holds a part from each rank, from scatter() to gather().
-  PieceSum(MpiComm& group, const Operation& operation, const Reduction& reduction, std::byte* data, std::int64_t count,
-           std::byte* staging)
-      : group_(group), operation_(operation), reduction_(reduction), data_(data), staging_(staging) {
-    const std::int64_t size = bytes_in(reduction.dtype);
-    own_ = part_of(count, group.rank(), group.size(), reduction.dtype);
+/// How the ranks divide a piece of a buffer.
+struct PieceLayout {
+  PieceLayout(std::int64_t elements, const MpiComm& group, DType dtype)
+      : count(elements), own(part_of(elements, group.rank(), group.size(), dtype)) {
+    const std::int64_t size = bytes_in(dtype);
     for (int r = 0; r < group.size(); ++r) {
-      const Range part = part_of(count, r, group.size(), reduction.dtype);
-      part_bytes_.push_back(static_cast<int>(part.count() * size));
-      part_begin_.push_back(static_cast<int>(part.begin * size));
-      own_bytes_.push_back(static_cast<int>(own_.count() * size));
-      own_begin_.push_back(static_cast<int>(r * own_.count() * size));
+      const Range part = part_of(count, r, group.size(), dtype);
+      part_bytes.push_back(static_cast<int>(part.count() * size));
+      part_begin.push_back(static_cast<int>(part.begin * size));
+      own_bytes.push_back(static_cast<int>(own.count() * size));
+      own_begin.push_back(static_cast<int>(r * own.count() * size));
     }
   }
 
+  std::int64_t count;
+  Range own;
+  std::vector<int> part_bytes, part_begin, own_bytes, own_begin;  // in the form that MPI takes
+};
+
+/// The all-reduce of one piece, as two calls of MPI: each rank gets the contributions to its part of the piece, and
+/// gives the others the sums.
+class PieceSum {
+ public:
+  /// `layout` lives as long as this. `staging` holds a part from each rank, from scatter() to gather().
+  PieceSum(MpiComm& group, const Operation& operation, const Reduction& reduction, const PieceLayout& layout,
+           std::byte* data, std::byte* staging)
+      : group_(group), operation_(operation), reduction_(reduction), layout_(layout), data_(data), staging_(staging) {}
+
   void scatter() {
     request_ = group_.start(operation_, [&](MPI_Request* request) {
-      return MPI_Ialltoallv(data_, part_bytes_.data(), part_begin_.data(), MPI_BYTE, staging_, own_bytes_.data(),
-                            own_begin_.data(), MPI_BYTE, group_.comm(), request);
+      return MPI_Ialltoallv(data_, layout_.part_bytes.data(), layout_.part_begin.data(), MPI_BYTE, staging_,
+                            layout_.own_bytes.data(), layout_.own_begin.data(), MPI_BYTE, group_.comm(), request);
     });
   }
 
   void gather() {
     group_.finish(operation_, request_);
-    reduce_contributions(reduction_, staging_, data_ + own_.begin * bytes_in(reduction_.dtype), own_.count());
+    const Range own = layout_.own;
+    reduce_contributions(reduction_, staging_, data_ + own.begin * bytes_in(reduction_.dtype), own.count());
     request_ = group_.start(operation_, [&](MPI_Request* request) {
-      return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, data_, part_bytes_.data(), part_begin_.data(), MPI_BYTE,
-                             group_.comm(), request);
+      return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, data_, layout_.part_bytes.data(), layout_.part_begin.data(),
+                             MPI_BYTE, group_.comm(), request);
     });
   }
 
@@ -99,10 +109,9 @@ class PieceSum {
   MpiComm& group_;
   const Operation& operation_;
   const Reduction& reduction_;
+  const PieceLayout& layout_;
   std::byte* data_;
   std::byte* staging_;
-  Range own_{};
-  std::vector<int> part_bytes_, part_begin_, own_bytes_, own_begin_;  // MPI reads them until its call has ended
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
@@ -115,11 +124,14 @@ void all_reduce(MpiComm& group, const Operation& operation, const Reduction& red
   const std::int64_t row = (std::min(count, most) / group.size() + 128 / size) * size * group.size();
   const Storage received = Storage::allocate(static_cast<std::size_t>(2 * row), kCpu);
 
+  const PieceLayout whole(std::min(count, most), group, reduction.dtype);
+  const PieceLayout rest(count % most, group, reduction.dtype);
   // The sums of one piece go back while the contributions to the next one come.
   std::deque<PieceSum> pieces;
   for_each_chunk(count, most, [&](std::int64_t begin, std::int64_t end) {
     std::byte* const staging = bytes_of(received) + begin / most % 2 * row;
-    pieces.emplace_back(group, operation, reduction, data + begin * size, end - begin, staging).scatter();
+    const PieceLayout& layout = end - begin == whole.count ? whole : rest;
+    pieces.emplace_back(group, operation, reduction, layout, data + begin * size, staging).scatter();
     if (pieces.size() > 1) pieces[pieces.size() - 2].gather();
     if (pieces.size() > 2) {
       pieces.front().finish();

@@ -187,6 +187,8 @@ Welcome TcpHub::judge(const Connection& connection) const {
 
 Welcome::Answer TcpHub::judge_other_job(const Hello& caller, const std::string& reason) {
   const std::vector<int> awaited = missing();
+  // A run of another size is another run, whatever it trains.
+  if (caller.size != expected_.size) return Welcome::Answer::kOtherJob;
   if (std::ranges::find(awaited, caller.rank) == awaited.end()) return Welcome::Answer::kOtherJob;
   const RankClaims::Stage stage = claims_.call(caller.rank, awaited, Clock::now());
   if (stage == RankClaims::Stage::kPassesBy) return Welcome::Answer::kOtherJob;

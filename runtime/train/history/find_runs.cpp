@@ -19,7 +19,8 @@ void search(const fs::path& folder, int levels, std::vector<fs::path>& found) {
   if (holds_run(folder)) return found.push_back(folder);
   if (levels == 0) return;
   std::error_code unreadable;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, unreadable)) {
+  for (fs::directory_iterator at(folder, unreadable); at != fs::directory_iterator(); at.increment(unreadable)) {
+    const fs::directory_entry& entry = *at;
     std::error_code hidden;
     if (entry.is_symlink(hidden) || !entry.is_directory(hidden) || entry.path().filename().string().starts_with('.')) {
       continue;

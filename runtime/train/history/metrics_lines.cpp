@@ -11,7 +11,7 @@
 
 namespace lockstep::train {
 
-void for_each_line(const std::filesystem::path& path, const std::function<void(std::string_view)>& each) {
+void for_each_line(const std::filesystem::path& path, const std::function<bool(std::string_view)>& each) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   const InputFile file(path.string());
   std::string text;  // of which the part before the last line's end has been told
@@ -24,7 +24,7 @@ void for_each_line(const std::filesystem::path& path, const std::function<void(s
     at += count;
     std::size_t begin = 0;
     for (std::size_t end = text.find('\n', kept); end != std::string::npos; end = text.find('\n', begin)) {
-      if (!too_long) each(std::string_view(text).substr(begin, end - begin));
+      if (!too_long && !each(std::string_view(text).substr(begin, end - begin))) return;
       too_long = false;
       begin = end + 1;
     }

@@ -70,8 +70,8 @@ Lines read_lines(RunRecord& run, CurveGrid grid) {
   try {
     for_each_line(run.directory / "metrics.jsonl", [&](std::string_view text) {
       const Json line = parse_ordered_json(text);
-      if (!line.is_object()) return;
-      field_of(line, "event").is_null() ? lines.curves.add(line) : add_event(line, lines);
+      if (line.is_object()) field_of(line, "event").is_null() ? lines.curves.add(line) : add_event(line, lines);
+      return true;
     });
   } catch (const StorageError&) {
     // read_run() has said so.
@@ -94,7 +94,11 @@ std::string command_of(const RunRecord& run) {
   const Json& ranks = field_of(run.summary, "world_size");
   if (ranks.is_number_integer() && ranks.get<int>() > 1) command += fmt::format(" --nproc {}", ranks.get<int>());
   const Json& device = field_of(run.summary, "device");
-  if (device.is_string()) command += " --device " + device.get<std::string>();
+  // "cuda:0" is one of "cuda".
+  if (device.is_string()) {
+    const std::string name = device.get<std::string>();
+    command += " --device " + shell_word(name.substr(0, name.find(':')));
+  }
   const fs::path plain = run.directory.lexically_normal();
   const fs::path place = plain.has_filename() ? plain : plain.parent_path();
   return command + " --run-dir " + shell_word(place.string() + "-again");

@@ -87,11 +87,11 @@ Json texts_of(const fs::path& run) {
   Json texts = Json::array();
   try {
     for_each_line(run / "texts.jsonl", [&](std::string_view text) {
-      if (texts.size() == kMostTexts) return;
       const Json line = parse_ordered_json(text);
       const Json& prompt = field_of(line, "prompt");
       const Json& answer = field_of(line, "text");
       if (prompt.is_string() && answer.is_string()) texts.push_back({{"prompt", prompt}, {"text", answer}});
+      return texts.size() < kMostTexts;
     });
   } catch (const StorageError&) {
     // A run that wrote no texts has none.

@@ -36,7 +36,8 @@ void read_job(RunRecord& run) {
     if (!run.job) return run.problems.push_back("job.pbtxt is not the text of a job");
     run.steps = run.job->train().steps();
   } catch (const StorageError& error) {
-    run.problems.push_back(fs::exists(path) ? error.what() : "there is no job.pbtxt");
+    std::error_code hidden;
+    run.problems.push_back(fs::exists(path, hidden) ? error.what() : "there is no job.pbtxt");
   }
 }
 

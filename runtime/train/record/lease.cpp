@@ -53,11 +53,14 @@ std::string content_of(int descriptor) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
 }
 
-/// Opened anew: a network file system then asks its server.
-std::string content_at(const std::string& path) {
+/// Opened anew: a network file system then asks its server. Empty where there is no file, nothing where it cannot be
+/// told.
+std::optional<std::string> content_at(const std::string& path) {
   const CallUnderWay under_way(StorageOperation::kOpen, path);
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  return file ? content_of(file.get()) : std::string();
+  if (file) return content_of(file.get());
+  if (errno == ENOENT) return std::string();
+  return std::nullopt;
 }
 
 /// The second line.
@@ -124,7 +127,9 @@ bool Lease::create(const std::string& holder) {
 }
 
 bool Lease::is_abandoned() {
-  const std::string content = content_at(path_);
+  const std::optional<std::string> found = content_at(path_);
+  if (!found) return false;
+  const std::string& content = *found;
   const Clock::time_point now = Clock::now();
   const std::string identity = identity_in(content);
   const std::optional<bool> alive = is_alive(identity);
@@ -158,7 +163,7 @@ void Lease::renew_on() {
       const std::string text = fmt::format("{}{}\n", words_, renewals);
       // One that fails is made up for by the next.
       if (pwrite(file_.get(), text.data(), text.size(), 0) > 0) fdatasync(file_.get());
-      if (!is_in_place()) {
+      if (is_lost()) {
         spdlog::error("{} is another process's now, or gone: two runs may be training there", path_);
         return;
       }
@@ -167,6 +172,15 @@ void Lease::renew_on() {
   }
 }
 
-bool Lease::is_in_place() const { return identity_in(content_at(path_)) == identity_; }
+bool Lease::is_lost() {
+  const std::optional<std::string> content = content_at(path_);
+  if (!content || identity_in(*content) == identity_) {
+    was_gone_ = false;
+    return false;
+  }
+  return !content->empty() || std::exchange(was_gone_, true);
+}
+
+bool Lease::is_in_place() const { return identity_in(content_at(path_).value_or("")) == identity_; }
 
 }  // namespace lockstep::train

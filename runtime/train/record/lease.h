@@ -48,6 +48,8 @@ class Lease {
   /// Takes the file away, if it is still what is_abandoned() has seen.
   void remove_abandoned() const;
   void renew_on();
+  /// Whether the file at the path is known to be another process's, or gone at two looks.
+  bool is_lost();
   /// Whether the file at the path is this one's.
   bool is_in_place() const;
 
@@ -56,6 +58,7 @@ class Lease {
   std::string identity_;
   std::string words_;  ///< this one's, until the number of renewals
   Descriptor file_;    ///< while it is held
+  bool was_gone_ = false;
 
   std::string seen_;
   Clock::time_point seen_since_;

@@ -133,9 +133,9 @@ void Metrics::event(const Json& line) {
 }
 
 void Metrics::add(const Json& line) {
-  const std::string text = one_line(line) + '\n';
-  output_.write(sink_, text);
+  std::string text = one_line(line) + '\n';
   if (listener_ != nullptr) listener_->write(text);
+  output_.write(sink_, std::move(text));
 }
 
 }  // namespace lockstep::train

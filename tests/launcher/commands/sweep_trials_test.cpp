@@ -61,8 +61,8 @@ TEST(SweepTrials, OfEqualDrawsAreOneRun) {
 }
 
 TEST(SweepTrials, RefuseWhatMeansNothing) {
-  for (const char* text :
-       {"lr", "=1", "lr=", "lr=normal:0:1", "lr=log:0:1", "lr=log:2:1", "lr=log:1", "lr=int:a:b", "lr=log:1:inf"}) {
+  for (const char* text : {"lr", "=1", "lr=", "lr=normal:0:1", "lr=log:0:1", "lr=log:2:1", "lr=log:1", "lr=int:a:b",
+                           "lr=int:0.5:2.5", "lr=log:1:inf"}) {
     EXPECT_THROW(trials_of({.random = {text}}), UsageError) << text;
   }
   EXPECT_THROW(trials_of({.grid = {"a=1", "a=2"}}), UsageError);

@@ -34,6 +34,11 @@ TEST(Hosts, WithMoreRanksThanCanBeCountedAreRefused) {
   }
 }
 
+TEST(Ranks, OfThisHostAreCounted) {
+  EXPECT_EQ(ranks_here("b:4,localhost:2,c," + host_name()), 3);
+  EXPECT_EQ(ranks_here("b:4,c"), 0);
+}
+
 TEST(OtherHosts, AreThoseOfTheListButForThisOne) {
   EXPECT_THAT(other_hosts("b:4,localhost:2,c,b"), ElementsAre("b", "c"));
 }
@@ -45,6 +50,8 @@ TEST(RankZero, IsHereWhereTheFirstHostIsThisOne) {
   EXPECT_TRUE(has_rank_zero_here(host_name() + ":2,b"));
   EXPECT_TRUE(has_rank_zero_here("localhost,b"));
   EXPECT_TRUE(has_rank_zero_here(host_name() + ".example.org,b"));
+  EXPECT_TRUE(has_rank_zero_here("127.0.0.1,b"));
+  EXPECT_FALSE(has_rank_zero_here("192.0.2.1,b"));  // an address of documents
   EXPECT_FALSE(has_rank_zero_here(host_name() + "2,b"));
   EXPECT_FALSE(has_rank_zero_here("b:2," + host_name()));
 }

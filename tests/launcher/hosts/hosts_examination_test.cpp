@@ -42,7 +42,7 @@ class HostsExamination : public testing::Test {
 
 TEST_F(HostsExamination, NamesAHostThatIsNotReachedAndGoesOn) {
   const Json found = examined("h1," + host_name() + ":4", "echo 'connect to host h1 port 22: No route' >&2; exit 255");
-  EXPECT_THAT(missing(found), ElementsAre("ssh to h1 without a password: connect to host h1 port 22: No route"));
+  EXPECT_THAT(missing(found), testing::Contains("ssh to h1 without a password: connect to host h1 port 22: No route"));
   EXPECT_EQ(found["hosts"][0]["answers"], false);
   EXPECT_EQ(found["hosts"][1]["answers"], true);
   EXPECT_EQ(found["hosts"][1]["host"], host_name());

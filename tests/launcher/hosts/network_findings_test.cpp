@@ -81,6 +81,23 @@ TEST(NetworkFindings, TakeTheFastestOfTheNetworksThatWork) {
   EXPECT_EQ(judged({host("a", 1), host("b", 2)}, ways, findings)["use"], "10.1.0.0/24");
 }
 
+TEST(NetworkFindings, TakeANetworkInWhichAHostHasTwoAddresses) {
+  Json ways = Json::array(), findings;
+  add(ways, "10.0.0.0/24", "", 940);
+  ways.push_back(way("a", "b", "10.0.0.0/24", ""));  // to its second address
+  Json second = host("b", 2);
+  second["interfaces"].push_back(interface_of("eth0:1", "10.0.0.22", "10.0.0.0/24"));
+  EXPECT_EQ(judged({host("a", 1), second}, ways, findings)["use"], "10.0.0.0/24");
+}
+
+TEST(NetworkFindings, LeaveOutTheWaysOfAHostThatHasStoppedAnswering) {
+  Json ways = Json::array(), findings;
+  add(ways, "10.0.0.0/24", "", 940);
+  ways.push_back(way("a", "c", "10.0.0.0/24", ""));
+  const Json off{{"host", "c"}, {"answers", false}, {"interfaces", Json::array()}};
+  EXPECT_EQ(judged({host("a", 1), host("b", 2), off}, ways, findings)["use"], "10.0.0.0/24");
+}
+
 TEST(NetworkFindings, OfAFirewallAreOneAPairAndDirection) {
   Json ways = Json::array(), findings;
   add(ways, nullptr, "timed out");

@@ -42,11 +42,12 @@ TEST_F(JobText, OfAFileHasItsFirstBytes) {
 }
 
 TEST_F(JobText, OfAPipeIsAllThatItsWriterWrites) {
+  std::ofstream pipe(folder_ / "pipe", std::ios::in | std::ios::out);  // which waits for nobody
   std::thread writer([&] {
-    std::ofstream pipe(folder_ / "pipe");
     pipe << "name: " << std::flush;
     std::this_thread::sleep_for(50ms);
-    pipe << "\"a\"";
+    pipe << "\"a\"" << std::flush;
+    pipe.close();
   });
   EXPECT_EQ(read_job_text(folder_ / "pipe", 100), "name: \"a\"");
   writer.join();

@@ -143,7 +143,6 @@ class Report(RunTest):
         found = {}
         for ranks in RANK_COUNTS:
             folder = self.folder / "run/pictures"
-            shutil.rmtree(folder, ignore_errors=True)
             self.lockstep("eval", self.folder / "run", "--pictures", folder, "--picture-count", 5, "--nproc", ranks)
             found[ranks] = sorted(path.name for path in folder.iterdir())
             self.assertEqual(len(found[ranks]), 5)

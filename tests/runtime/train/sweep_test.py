@@ -19,6 +19,9 @@ class Sweep(RunTest):
             command += ["--set", setting]
         return command
 
+    def checkpoints(self, folder):
+        return list((self.folder / folder).glob("*/checkpoints/step-*"))
+
     def digests(self, folder):
         return {path.parent.name: json.loads(path.read_text())["weights_digest"] for path in (self.folder / folder).glob("*/summary.json")}
 
@@ -41,13 +44,30 @@ class Sweep(RunTest):
             with self.subTest(how):
                 name = f"cut{how}"
                 for _ in range(2):
+                    saved = len(self.checkpoints(name))
                     sweep = subprocess.Popen(self.command(name), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                    time.sleep(draw.uniform(0.1, 0.8))
+                    while sweep.poll() is None and len(self.checkpoints(name)) == saved:
+                        time.sleep(0.001)
+                    time.sleep(draw.uniform(0, 0.05))
                     sweep.send_signal(how)
                     sweep.wait()
+                    if saved == 0:
+                        self.assertNotEqual(sweep.returncode, 0, "it was to be cut")
                 ended = subprocess.run(self.command(name), capture_output=True, text=True, check=False)
                 self.assertEqual(ended.returncode, 0, ended.stderr + ended.stdout)
                 self.assertEqual(self.digests(name), self.digests("whole"))
+
+    def test_runs_of_another_job_are_not_its_own(self):
+        subprocess.run(self.command("sweep", grid="optimizer.sgd.lr=0.1"), capture_output=True, check=True)
+        ended = subprocess.run(self.command("sweep", "train.steps=40", grid="optimizer.sgd.lr=0.1"), capture_output=True, text=True, check=False)
+        self.assertEqual(ended.returncode, 2, ended.stdout)
+        self.assertIn("lr=0.1 was trained by another job: train.steps is 30 there, and 40 here", ended.stderr)
+
+    def test_a_sweep_of_epochs_knows_its_runs(self):
+        command = self.command("sweep", "train.epochs=1", "schedule=unset", grid="optimizer.sgd.lr=0.1")
+        subprocess.run(command, capture_output=True, check=True)
+        again = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertIn("1 of them ended before", again.stdout + again.stderr)
 
     def test_a_wrong_setting_is_refused_before_anything_is_trained(self):
         ended = subprocess.run(self.command("sweep", grid="optimizer.sgd.lr=0.1,high"), capture_output=True, text=True, check=False)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Following a run from another terminal."""
+import json
 import re
 import signal
 import subprocess
@@ -56,6 +57,18 @@ class Watched(RunTest):
         events = re.findall(f"^{CLOCK}((?:stopped|resumed|done) .*)$", text, re.MULTILINE)
         self.assertEqual([event.split(":")[0] for event in events],
                          [f"stopped after step {stopped}, as asked", f"resumed behind step {stopped}", f"done after step {stopped + 5}"])
+
+    def test_a_run_that_was_killed_is_not_waited_for(self):
+        self.train("run", *SHORT)
+        lines = (self.folder / "run/metrics.jsonl").read_text().splitlines()
+        steps = [json.loads(line) for line in lines if '"event"' not in line]
+        for line in steps:
+            line["time"] -= 1000  # longer ago than any run is silent
+        (self.folder / "run/metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in steps))
+        (self.folder / "run/summary.json").unlink()
+        watcher = self.watch("run")
+        self.assertIn("the run is lost: it has told of no end, and no process trains there", watcher.stdout.read())
+        self.assertEqual(watcher.wait(), 7)
 
     def test_a_run_that_is_not_there_is_refused(self):
         watcher = self.watch("nothing")

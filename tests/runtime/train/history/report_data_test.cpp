@@ -22,7 +22,7 @@ class ReportData : public History {
     write(folder_ / name / "job.pbtxt", job(lr));
     write(folder_ / name / "metrics.jsonl",
           step(1, 1.0) + step(2, 0.5) + eval(2, 0.75) + event("done", 2, ",\"exit_code\":0"));
-    write(folder_ / name / "summary.json", "{\"status\":\"done\",\"step\":2,\"world_size\":2,\"device\":\"cpu\"}");
+    write(folder_ / name / "summary.json", "{\"status\":\"done\",\"step\":2,\"world_size\":2,\"device\":\"cuda:0\"}");
     return folder_ / name;
   }
 };
@@ -42,7 +42,7 @@ TEST_F(ReportData, HoldsCurvesEventsSettingsAndTheCommandThatRepeatsARun) {
   EXPECT_EQ(second["events"][0]["text"], "done after step 2");
   EXPECT_THAT(second["command"].get<std::string>(),
               testing::MatchesRegex(
-                  ".* train '.*/second one/job.pbtxt' --nproc 2 --device cpu --run-dir '.*/second one-again'"));
+                  ".* train '.*/second one/job.pbtxt' --nproc 2 --device cuda --run-dir '.*/second one-again'"));
 }
 
 TEST_F(ReportData, TakesWhatAnEvaluationHasLeftInTheRun) {

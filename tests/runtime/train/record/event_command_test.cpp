@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/record/event_command.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <sstream>
 #include <vector>
 
+#include "runtime/base/descriptor.h"
 #include "tests/support/folder.h"
 
 namespace lockstep::train {
@@ -90,6 +92,8 @@ TEST_F(EventCommandTest, ThatDoesNotReadIsNotWaitedForAndDropsAreCounted) {
 }
 
 TEST_F(EventCommandTest, DoesNotHoldOtherFiles) {
+  const Descriptor inherited(open("/dev/null", O_RDONLY));
+  ASSERT_TRUE(inherited);
   EventCommand command("cat > /dev/null; ls /proc/self/fd | wc -l > " + (folder_ / "count").string(), listener());
   command.finish(kLongEnough);
   EXPECT_LE(std::stoi(read("count")), 4) << "its three streams, and the folder that ls reads";
