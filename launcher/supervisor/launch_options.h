@@ -12,7 +12,7 @@ namespace lockstep::launcher {
 struct LaunchOptions {
   int nproc = 0;  ///< 0: not given
   std::string hosts;
-  std::string interface;  ///< a name or a network; empty: not given
+  std::string interface;  ///< as --interface was given, which sets LOCKSTEP_INTERFACE
   std::string device = "auto";
   int max_restarts = 0;
 
