@@ -17,7 +17,7 @@ std::vector<HostPlaces> places_on(const std::string& hosts);
 
 /// The number of ranks in all. Throws UsageError.
 int ranks_on(const std::string& hosts);
-/// Of these the ranks on this host.
+/// The number of ranks that the list puts on this host.
 int ranks_here(const std::string& hosts);
 
 /// The hosts, each once, in their order. Throws UsageError.

@@ -13,7 +13,7 @@
 
 namespace lockstep::train {
 
-/// Of "FROM:TO". Throws UsageError for other text, unless 1 <= FROM <= TO, and for more than 100 steps.
+/// Reads "FROM:TO". Throws UsageError for other text, where FROM < 1 or TO < FROM, and for more than 100 steps.
 TracedSteps traced_steps(const std::string& text);
 
 /// Writes all that happens on all ranks in some steps of a run as one file in the format of Chrome's trace viewer and

@@ -69,7 +69,8 @@ endif()
 # -O3, CMake's choice, is for loops over elements, which ask for it (runtime/kernels/cpu): elsewhere it costs the compiler
 # up to a tenth more time than -O2.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
-# GCC collects its garbage from 128 MB on, which is a tenth of its time on a unit; the largest takes 1.4 GB instead of 1.1.
+# GCC begins to collect garbage at 128 MB, which takes up to a tenth of its time on a large unit. From 1 GB on the
+# largest units take up to 1.4 GB of memory.
 add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=1000000>")
 
 function(lockstep_compile_cold target)
