@@ -3,7 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <regex>
+#include <array>
+#include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "runtime/base/error.h"
 #include "runtime/data/arrays.h"
@@ -16,9 +19,19 @@ namespace {
 
 constexpr std::int64_t kTargetsLookedAt = std::int64_t{1} << 22;  ///< targets that are read
 
+/// Whether one of the words in the file's name says so, as in "train_y.npy" and "Labels2.npy".
 bool names_targets(const std::string& path) {
-  static const std::regex kNames("(^|[^a-z])(y|targets?|labels?|masks?)([^a-z]|$)", std::regex::icase);
-  return std::regex_search(std::filesystem::path(path).filename().string(), kNames);
+  constexpr std::array<std::string_view, 7> kWords = {"y", "target", "targets", "label", "labels", "mask", "masks"};
+  std::string word;
+  for (const char c : std::filesystem::path(path).filename().string() + '.') {
+    if (const char letter = static_cast<char>(c | 0x20); letter >= 'a' && letter <= 'z') {
+      word += letter;
+    } else {
+      if (std::ranges::find(kWords, word) != kWords.end()) return true;
+      word.clear();
+    }
+  }
+  return false;
 }
 
 data::ArraysOptions pair_of(const std::vector<std::string>& files) {

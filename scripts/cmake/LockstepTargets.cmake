@@ -73,8 +73,8 @@ string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 # largest units take up to 1.4 GB of memory.
 add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=1000000>")
 
-function(lockstep_compile_cold target)
-  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+function(lockstep_optimise target level)
+  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:${level}>)
 endfunction()
 
 # The build for fuzzing tries parsers: what computes is neither optimised nor watched there.
@@ -86,13 +86,13 @@ function(lockstep_not_fuzzed target)
 endfunction()
 set(not_fuzzed kernels_cpu kernels_geometry kernels_reference autograd ops nn optim ddp model_zoo)
 
-# lockstep_library(NAME [COLD] [FOLDERS folder...] [EXCEPT file...] [SOURCES file...] [DEPS target...]
+# lockstep_library(NAME [STEPWISE | COLD] [FOLDERS folder...] [EXCEPT file...] [SOURCES file...] [DEPS target...]
 #                  [PRIVATE_DEPS target...]): the library lockstep_NAME of the .cpp and .cu files beside the calling
 # CMakeLists.txt and in the folders named, but for EXCEPT, and of SOURCES.
-# COLD code runs once a step or an operation, or speaks with people and files: nothing in it runs once an element, so
-# that the compiler spends little on it.
+# The compiler spends less on what never runs once an element: STEPWISE code runs once a step or an operation, COLD code
+# once a run, or it speaks with people and files.
 function(lockstep_library name)
-  cmake_parse_arguments(arg "COLD" "" "FOLDERS;EXCEPT;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "STEPWISE;COLD" "" "FOLDERS;EXCEPT;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cpp *.cu)
   foreach(folder ${arg_FOLDERS})
     file(GLOB more CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*.cu)
@@ -110,13 +110,18 @@ function(lockstep_library name)
   if(sources)
     add_library(${target} STATIC ${sources})
     target_compile_features(${target} PUBLIC cxx_std_20)
-    if(arg_COLD)
-      lockstep_compile_cold(${target})
+    if(arg_STEPWISE)
+      lockstep_optimise(${target} -O1)
+    elseif(arg_COLD)
+      lockstep_optimise(${target} -Og)
     endif()
     if(name IN_LIST not_fuzzed)
       lockstep_not_fuzzed(${target})
     endif()
     target_link_libraries(${target} PUBLIC ${arg_DEPS} PRIVATE $<BUILD_INTERFACE:lockstep_options> ${arg_PRIVATE_DEPS})
+    if(LOCKSTEP_PRECOMPILES)
+      target_precompile_headers(${target} REUSE_FROM lockstep_precompiled)
+    endif()
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE ${arg_DEPS})

@@ -102,7 +102,7 @@ std::string PieceNormalizer::apply(std::string_view text) const {
     if (!becomes.empty()) behind_space = becomes.ends_with(' ');
     behind_space = behind_space && model_.removes_spaces;
   }
-  while (model_.removes_spaces && out.ends_with(space)) out.resize(out.size() - space.size());
+  while (model_.removes_spaces && out.ends_with(space)) out.erase(out.size() - space.size());
   if (model_.adds_space && model_.spaces_are_suffixes) out += space;
   return out;
 }

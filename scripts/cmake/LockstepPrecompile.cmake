@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# The headers that nearly every unit includes are compiled once. Not where files are compiled one by one, so that each is
+# seen to include what it needs; nor with ccache, which stores nothing that was compiled with them.
+set(LOCKSTEP_PRECOMPILES OFF)
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(LOCKSTEP_PRECOMPILES ON)
+endif()
+set(LOCKSTEP_COMMON_HEADERS
+    <fmt/format.h> <algorithm> <array> <chrono> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span>
+    <string> <string_view> <utility> <vector>)
+# GCC takes them only where what their sources ask for is defined alike; re2 asks for -pthread.
+target_compile_definitions(lockstep_options INTERFACE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
+target_compile_options(lockstep_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-pthread>)
+
+# lockstep_precompile(TARGET header...): TARGET, which does nothing else, compiles the common headers and others.
+function(lockstep_precompile target)
+  target_link_libraries(${target} PRIVATE lockstep_options)
+  target_precompile_headers(${target} PRIVATE ${LOCKSTEP_COMMON_HEADERS} ${ARGN})
+endfunction()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "int main() {}\n")
+if(LOCKSTEP_PRECOMPILES)
+  add_library(lockstep_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+  target_compile_features(lockstep_precompiled PUBLIC cxx_std_20)
+  lockstep_precompile(lockstep_precompiled)
+endif()
