@@ -17,8 +17,17 @@ function(lockstep_precompile target)
   target_link_libraries(${target} PRIVATE lockstep_options)
   target_precompile_headers(${target} PRIVATE ${LOCKSTEP_COMMON_HEADERS} ${ARGN})
 endfunction()
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "int main() {}\n")
+
+# lockstep_use_precompiled(TARGET OTHER): TARGET takes what OTHER has compiled, but where OpenMP's macro is defined.
+function(lockstep_use_precompiled target other)
+  get_target_property(libraries ${target} LINK_LIBRARIES)
+  if(LOCKSTEP_PRECOMPILES AND NOT "OpenMP::OpenMP_CXX" IN_LIST libraries)
+    target_precompile_headers(${target} REUSE_FROM ${other})
+  endif()
+endfunction()
+
 if(LOCKSTEP_PRECOMPILES)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "int main() {}\n")
   add_library(lockstep_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
   target_compile_features(lockstep_precompiled PUBLIC cxx_std_20)
   lockstep_precompile(lockstep_precompiled)
