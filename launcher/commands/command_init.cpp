@@ -13,9 +13,9 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/job_plan.h"
+#include "launcher/commands/new_file.h"
 #include "model_zoo/hub_model.h"
 #include "runtime/base/error.h"
-#include "runtime/base/files/whole_file.h"
 #include "runtime/base/program_name.h"
 #include "runtime/base/shell_word.h"
 #include "runtime/init/damage.h"
@@ -154,10 +154,7 @@ class JobWriter {
 ExitCode run(const InitCommand& command) {
   const std::vector<fs::path> paths(command.paths.begin(), command.paths.end());
   const fs::path out = command.out.empty() ? fs::path(name_of(paths[0]) + ".pbtxt") : fs::path(command.out);
-  if (fs::exists(out)) throw UsageError(out.string() + " exists already", "Name another file with --out.");
-  if (const fs::path folder = fs::absolute(out).parent_path(); !fs::is_directory(folder)) {
-    throw UsageError("there is no folder " + folder.string());
-  }
+  require_new_file(out);
 
   const std::optional<model_zoo::HubModel> hub = hub_model_of(command.model);
   const JobWriter writer(command, out, data_for(command, paths, hub), hub);
@@ -171,9 +168,7 @@ ExitCode run(const InitCommand& command) {
     choice = train::choice_that_fits(planned.job, planned.plan.train);
     if (!choice.empty()) planned = plan_of_text(text = writer.text(choice), out);
   }
-  if (const std::error_code failed = write_whole_file(out, text)) {
-    throw StorageError("cannot write " + out.string() + ": " + failed.message());
-  }
+  write_new_file(out, text);
   std::printf("found     %s\n", found.what.c_str());
   for (const std::string& note : found.notes) std::printf("          %s\n", note.c_str());
   if (hub) std::printf("weights   %s of %s\n", choice.empty() ? "all" : choice.c_str(), command.model.c_str());

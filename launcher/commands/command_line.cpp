@@ -116,6 +116,7 @@ Action parse(int argc, const char* const* argv) {
   add_watch(app, chosen);
   add_report(app, chosen);
   add_sweep(app, chosen);
+  add_launch(app, chosen);
   add_bench(app, chosen);
   add_doctor(app, chosen);
   add_completion(app, chosen);

@@ -15,6 +15,7 @@ void add_find_lr(CLI::App& app, Action& chosen);
 void add_infer(CLI::App& app, Action& chosen);
 void add_init(CLI::App& app, Action& chosen);
 void add_inspect(CLI::App& app, Action& chosen);
+void add_launch(CLI::App& app, Action& chosen);
 void add_report(CLI::App& app, Action& chosen);
 void add_runs(CLI::App& app, Action& chosen);
 void add_sweep(CLI::App& app, Action& chosen);

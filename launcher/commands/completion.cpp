@@ -127,7 +127,7 @@ std::string bash_completion(const std::vector<CommandRow>& table) {
     const std::string name = &command == &table.front() ? "" : command.name;
     std::string arguments = ":";
     for (const OptionRow& row : command.rows) {
-      if (row.is_argument()) arguments = bash_values(row);
+      if (row.is_argument()) arguments = (arguments == ":" ? "" : arguments + "; ") + bash_values(row);
       if (row.is_argument() || row.value.empty()) continue;
       for (const std::string& option : row.names) {
         values += fmt::format("    '{} {}') {}; return ;;\n", name, option, bash_values(row));

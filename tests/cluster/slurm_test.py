@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from cluster import PATH, TREE, Cluster, missing
+from cluster import PATH, Cluster, missing
 from slurm import Slurm
 from slurm import missing as missing_slurm
 from trainings import JOB, LOCKSTEP, ONE_THREAD, SLURM_WAYS, Run, Training, unreachable
@@ -19,22 +19,24 @@ SHORT = ("train.steps=12", "schedule=unset", "train.eval_every=0")
 LONG = ("train.steps=300", "schedule=unset", "train.eval_every=0", "checkpoint.every_steps=10", "comm.timeout_s=5")
 # Delays of links, over which they take longer than there is time for, so that something can happen to them.
 SLOW_S, HELD_S = 0.005, 0.03
-SCRIPT = TREE / "examples/slurm/train.sbatch"
 PATIENCE_S = 120
 ENDS = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"}
 
 
 class Job(Run):
-    """The example's batch script, one rank on each of two hosts. `programs`: a folder before all others of PATH."""
+    """The script that `lockstep launch slurm` writes, one rank on each of two hosts. `way`: how srun starts them. `programs`: a
+    folder before all others of PATH."""
 
-    def __init__(self, cluster, name, *options, settings=(), programs=""):
+    def __init__(self, cluster, name, *options, settings=(), programs="", way="none"):
         super().__init__(cluster.state / "shared" / name)
         self.cluster = cluster
         self.path = f"{programs}:{LOCKSTEP.parent}:{PATH}"
         self.output = cluster.state / f"shared/{name}.out"
         settings = [word for setting in (*LONG, *settings) for word in ("--set", setting)]
-        self.number = self.say("sbatch", "--parsable", "--nodes", 2, "--ntasks-per-node", 1, "--output", f"/shared/{name}.out",
-                               *options, SCRIPT, JOB, "--run-dir", f"/shared/{name}", "--device", "cpu", *settings)
+        script = f"/shared/{name}.sbatch"
+        self.say(LOCKSTEP, "launch", "slurm", JOB, "--nodes", 2, "--run-dir", f"/shared/{name}", "--out", script,
+                 *(["--plain"] if way == "none" else []), *settings)
+        self.number = self.say("sbatch", "--parsable", "--output", f"/shared/{name}.out", *options, script)
 
     def say(self, *command):
         ended = self.cluster.run("a", *command, environment={**ONE_THREAD, "PATH": self.path})
@@ -113,6 +115,9 @@ class UnderSlurm(unittest.TestCase):
 
     def test_a_batch_script_trains_to_the_end(self):
         self.assert_whole(self.start("whole"), 0)
+
+    def test_a_batch_script_of_ranks_that_join_through_mpi_survives_the_loss_of_one(self):
+        self.assert_whole(self.start("mpi", way="pmix", settings=("fault={kill{step:25 rank:1}}",)), 1)
 
     def test_a_job_that_loses_a_rank_is_requeued_and_goes_on(self):
         self.assert_whole(self.start("killed", settings=("fault={kill{step:25 rank:1}}",)), 1)

@@ -175,6 +175,17 @@ class Examples(unittest.TestCase):
             run = lockstep(self.folder, "validate", ROOT / "configs" / f"{ready}.pbtxt", *options)
             self.assertEqual(0, run.returncode, f"{page}: {options}\n{run.stdout}{run.stderr}")
 
+    def test_every_file_for_another_system_is_written(self):
+        (self.folder / "configs").symlink_to(ROOT / "configs")
+        found = [shlex.split(line, comments=True) for page in pages() for block in blocks(page, "")
+                 for line in block.splitlines() if line.startswith("lockstep launch ") and " TARGET " not in line]
+        self.assertEqual({"slurm", "kubernetes", "compose"}, {words[2] for words in found})
+        for number, (_, _, target, _, *options) in enumerate(found):
+            # Two examples may name one file.
+            if "--out" in options:
+                options[options.index("--out") + 1] = f"file-{number}"
+            self.assertIn("next" if "--out" in options else "#!", self.expect_done("launch", target, "configs/digits_convnet.pbtxt", *options))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -37,8 +37,8 @@ class CommandLine : public testing::Test {
 TEST_F(CommandLine, HelpAndVersionAreAnswers) {
   EXPECT_EQ(run({"--version"}).code, 0);
   EXPECT_THAT(run({"--version"}).out, MatchesRegex("lockstep [0-9.]+(\\+cuda)?\n"));
-  for (const char* command :
-       {"train", "eval", "validate", "find-lr", "inspect", "runs", "watch", "report", "sweep", "bench", "doctor"}) {
+  for (const char* command : {"train", "eval", "validate", "find-lr", "inspect", "runs", "watch", "report", "sweep",
+                              "launch", "bench", "doctor"}) {
     const Ended help = run({command, "--help"});
     EXPECT_EQ(help.code, 0);
     EXPECT_THAT(help.out, HasSubstr("Usage: lockstep " + std::string(command)));
@@ -50,7 +50,8 @@ TEST_F(CommandLine, WrongUseIsOneBlockAndExitCodeTwo) {
   refused({"trian"}, 2, "there is no command \"trian\"; did you mean \"train\"?");
   refused(
       {"frobnicate"}, 2,
-      "known: init, train, eval, infer, export, validate, find-lr, inspect, runs, watch, report, sweep, bench, doctor");
+      "known: init, train, eval, infer, export, validate, find-lr, inspect, runs, watch, report, sweep, launch, bench, "
+      "doctor");
   refused({"--nprocs", "2"}, 2, "lockstep --help");
   refused({"train"}, 2, "JOB is required");
   refused({"train", kMlpJob, "--nprocs", "2"}, 2, "there is no option --nprocs; did you mean \"--nproc\"?");

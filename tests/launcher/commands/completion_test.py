@@ -122,6 +122,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(completed(script, "lockstep", "train", "--device", ""), {"auto", "cpu", "cuda"})
         self.assertEqual(completed(script, "lockstep", "train", "--device", "=", "c"), {"cpu", "cuda"})
         self.assertEqual(completed(script, "lockstep", "completion", ""), set(SHELLS))
+        self.assertEqual(completed(script, "lockstep", "launch", "k"), {"kubernetes"})
         self.assertIn("never", completed(script, "lockstep", "train", "--resume", "n"))
         self.assertEqual(completed(script, "lockstep", "train", "--nproc", ""), set())
 
@@ -131,6 +132,7 @@ class Tables(unittest.TestCase):
         (self.folder / "runs").mkdir()
         here = f"{self.folder}/"
         self.assertEqual(completed(self.scripts["bash"], "lockstep", "train", here), {here + "a job.pbtxt", here + "runs"})
+        self.assertEqual(completed(self.scripts["bash"], "lockstep", "launch", "slurm", here), {here + "a job.pbtxt", here + "runs"})
         self.assertEqual(completed(self.scripts["bash"], "lockstep", "train", "--run-dir", here), {here + "runs"})
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
