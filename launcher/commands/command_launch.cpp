@@ -181,7 +181,7 @@ void add_places(CLI::App& launch, LaunchCommand& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 10))
       ->excludes(ranks);
-  launch.add_option("--cpus-per-rank", command.cpus, "cores of a rank; default: what the host has for it")
+  launch.add_option("--cpus-per-rank", command.cpus, "cores of a rank; default: what the target gives it")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 10));
   launch.add_option("--hours", command.hours, "after which it is ended; default: 24 of slurm, else no limit")

@@ -117,6 +117,10 @@ class Slurm(Launch):
         found = self.options()
         self.assertEqual((found["gpus-per-node"], found["ntasks-per-node"], found["time"], found["job-name"]), ("8", "8", "24:00:00", "mine"))
 
+    def test_a_name_of_other_characters_becomes_a_label(self):
+        for name, label in (("2_Big_Nets_", "job-2-big-nets"), ("_" * 60, "job"), ("a" * 60, "a" * 40)):
+            self.assertIn(f"#SBATCH --job-name={label}\n", self.written("slurm", settings=(f"name={name}",)))
+
     def test_what_was_saved_or_has_lost_a_rank_is_requeued(self):
         self.write()
         for code, restarts, again in ((75, 99, True), (138, 0, True), (143, 0, True), (7, 9, True), (137, 9, True),
