@@ -4,10 +4,13 @@
 #include <memory>
 
 #include "launcher/commands/commands.h"
+#include "launcher/commands/halving.h"
 #include "launcher/commands/runs_listing.h"
 #include "launcher/commands/sweep_runs.h"
+#include "launcher/commands/sweep_stages.h"
 #include "launcher/commands/sweep_trials.h"
 #include "launcher/commands/write_out.h"
+#include "launcher/supervisor/launch_options.h"
 #include "runtime/base/program_name.h"
 #include "runtime/base/shell_word.h"
 #include "runtime/job/differences.h"
@@ -21,6 +24,7 @@ namespace {
 struct SweepCommand {
   JobOptions job;
   SweepSpace space;
+  Halving halving;
   SweepRuns runs;
   std::string folder;
 };
@@ -49,29 +53,24 @@ void require_same_job(const std::filesystem::path& run, job::Job job) {
                    "Choose another --folder, or remove that run.");
 }
 
-std::string end_text(const train::RunRecord& run, int code) {
-  std::string text(name_of(run.status));
-  if (code != 0) text += fmt::format(", exit code {}", code);
-  if (run.best) text += fmt::format(", {} {:.4g} at step {}", run.best->metric, run.best->value, run.best->step);
-  return text;
-}
-
 ExitCode run(const SweepCommand& command) {
   const std::vector<Trial> trials = trials_of(command.space);
   SweepRuns runs = command.runs;
   runs.job = command.job.job;
   runs.overrides = command.job.overrides;
   const std::vector<job::Job> jobs = checked_jobs(command, trials);
+  const std::vector<std::uint64_t> rungs = require_rungs(command.halving, jobs);
   runs.folder = command.folder.empty() ? "runs/" + jobs.front().name() + "-sweep" : command.folder;
   for (std::size_t i = 0; i < trials.size(); ++i) require_same_job(directory_of(runs, trials[i]), jobs[i]);
   std::size_t ended = 0;
   for (const Trial& trial : trials) ended += has_ended(directory_of(runs, trial)) ? 1 : 0;
   write_out(fmt::format("{} runs in {}, {} of them ended before, {} at a time\n", trials.size(), runs.folder.string(),
                         ended, runs.jobs));
-  const ExitCode code = train_trials(runs, trials, [&](const Trial& trial, int exit_code) {
-    const train::RunRecord record = train::read_run(directory_of(runs, trial));
-    write_out(fmt::format("{}/{}  {}: {}\n", ++ended, trials.size(), trial.name, end_text(record, exit_code)));
-  });
+  if (!rungs.empty()) {
+    write_out(fmt::format("one of {} goes on by {} at step{} {}\n", command.halving.factor, command.halving.metric,
+                          rungs.size() == 1 ? "" : "s", fmt::join(rungs, ", ")));
+  }
+  const ExitCode code = train_all(runs, command.halving, rungs, trials);
   RunsListing listing = list_runs(runs.folder);
   sort_runs(listing, "best");
   const std::string folder = shell_word(runs.folder.string());
@@ -102,6 +101,24 @@ void add_sweep(CLI::App& app, Action& chosen) {
       ->capture_default_str()
       ->needs(random);
   sweep.add_option("--seed", command->space.seed, "of the draws")->capture_default_str()->needs(random);
+  CLI::Option* const halving = sweep
+                                   .add_option("--halving", command->halving.metric,
+                                               "successive halving: at rungs of steps the best runs go on by a metric "
+                                               "of the evaluation, for example eval.accuracy; the others stop")
+                                   ->type_name("METRIC")
+                                   ->check(not_empty());
+  CLI::Option* const first = sweep.add_option("--first-steps", command->halving.first_steps, "steps of the first rung")
+                                 ->type_name("N")
+                                 ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{0xffffffff}))
+                                 ->needs(halving);
+  halving->needs(first);
+  sweep
+      .add_option("--factor", command->halving.factor,
+                  "each rung has so many times the steps of the one before, and one of so many runs goes on")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{2}, std::uint64_t{1000}))
+      ->capture_default_str()
+      ->needs(halving);
   sweep.add_option("--jobs", command->runs.jobs, "how many runs train at a time, each on cores or a GPU of its own")
       ->type_name("N")
       ->check(CLI::Range(1, 1024))

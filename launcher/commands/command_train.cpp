@@ -43,6 +43,7 @@ struct TrainCommand {
   std::string run_dir;
   std::string resume = "auto";
   std::string trace;
+  std::optional<std::uint64_t> until;
   train::TrainOutput output;
 };
 
@@ -52,6 +53,7 @@ std::vector<std::string> rank_arguments(const TrainCommand& command, const std::
   arguments.insert(arguments.end(), {"--resume", resume, "--device", command.launch.device});
   if (!command.run_dir.empty()) arguments.insert(arguments.end(), {"--run-dir", command.run_dir});
   if (!command.trace.empty()) arguments.insert(arguments.end(), {"--trace", command.trace});
+  if (command.until) arguments.insert(arguments.end(), {"--until", std::to_string(*command.until)});
   if (command.output.quiet) arguments.emplace_back("--quiet");
   if (command.output.json) arguments.emplace_back("--json");
   if (!command.output.on_event.empty()) arguments.insert(arguments.end(), {"--on-event", command.output.on_event});
@@ -198,6 +200,7 @@ ExitCode run(const TrainCommand& command) {
     train::TrainOptions options{checked.job, run_dir,        command.resume,    process_start,
                                 device,      command.output, checked.locations, reached()};
     options.trace = trace;
+    options.until = command.until;
     const train::StallWatch watch = stall_watch(options);
     return last_words.code = train::train(world, options);
   });
@@ -220,6 +223,9 @@ void add_train(CLI::App& app, Action& chosen) {
                   "write what all ranks do in these steps, for Perfetto, into the run directory")
       ->type_name("FROM:TO")
       ->check(not_empty());
+  train.add_option("--until", command->until, "stop behind this step, saved, as on a signal: exit code 75")
+      ->type_name("STEP")
+      ->check(CLI::PositiveNumber);
   train.add_flag("--quiet", command->output.quiet, "print errors and the result alone");
   train.add_flag("--json", command->output.json, "print the lines of metrics.jsonl to stdout, all else to stderr");
   train

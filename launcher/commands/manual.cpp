@@ -21,7 +21,7 @@ constexpr std::pair<ExitCode, const char*> kExitStatus[] = {
     {ExitCode::kNumerics, "numerics: NaN loss, collapsed loss scale"},
     {ExitCode::kMemory, "out of memory; the error says how much was asked for, what is free, and who holds the most"},
     {ExitCode::kPeerLost, "a rank died, hung or disagrees"},
-    {ExitCode::kPreempted, "saved on a signal: run the same command again to resume"},
+    {ExitCode::kPreempted, "saved on a signal or by --until: run the same command again to resume"},
 };
 
 /// Text as troff reads it: a hyphen that is typed, a backslash, and a line that begins with a control character.

@@ -16,7 +16,6 @@
 #include <optional>
 #include <system_error>
 
-#include "launcher/supervisor/signal_inbox.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/files/durable_file.h"
 #include "runtime/base/process.h"
@@ -80,11 +79,12 @@ std::vector<Slot> slots_of(const SweepRuns& sweep) {
   return slots;
 }
 
-std::vector<std::string> command_of(const SweepRuns& sweep, const Trial& trial) {
+std::vector<std::string> command_of(const SweepRuns& sweep, const Trial& trial, std::optional<std::uint64_t> until) {
   std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(), "train", sweep.job};
   for (const std::string& setting : sweep.overrides) command.insert(command.end(), {"--set", setting});
   for (const std::string& setting : trial.settings) command.insert(command.end(), {"--set", setting});
   command.insert(command.end(), {"--run-dir", directory_of(sweep, trial).string(), "--device", sweep.device});
+  if (until) command.insert(command.end(), {"--until", std::to_string(*until)});
   return command;
 }
 
@@ -108,12 +108,12 @@ std::vector<std::string> command_of(const SweepRuns& sweep, const Trial& trial) 
   _exit(127);
 }
 
-void start(const SweepRuns& sweep, Slot& slot, const Trial& trial) {
+void start(const SweepRuns& sweep, Slot& slot, const Trial& trial, std::optional<std::uint64_t> until) {
   make_directories(sweep.folder.string());
   const std::string path = directory_of(sweep, trial).string() + ".log";
   const Descriptor log(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!log) throw StorageError("cannot make " + path + ": " + std::generic_category().message(errno));
-  std::vector<std::string> command = command_of(sweep, trial);
+  std::vector<std::string> command = command_of(sweep, trial, until);
   std::vector<char*> pointers;
   for (std::string& word : command) pointers.push_back(word.data());
   pointers.push_back(nullptr);
@@ -138,33 +138,34 @@ std::optional<int> end_of(Slot& slot) {
 
 fs::path directory_of(const SweepRuns& sweep, const Trial& trial) { return sweep.folder / trial.name; }
 
+bool went_wrong(const train::RunRecord& run) {
+  return run.status == train::RunStatus::kFailed && run.exit_code == static_cast<int>(ExitCode::kNumerics);
+}
+
 bool has_ended(const fs::path& run) {
   std::error_code hidden;
   if (!fs::exists(run, hidden)) return false;
   const train::RunRecord record = train::read_run(run);
-  if (record.status == train::RunStatus::kDone) return true;
-  return record.status == train::RunStatus::kFailed && record.exit_code == static_cast<int>(ExitCode::kNumerics);
+  return record.status == train::RunStatus::kDone || went_wrong(record);
 }
 
-ExitCode train_trials(const SweepRuns& sweep, const std::vector<Trial>& trials,
-                      const std::function<void(const Trial&, int)>& on_end) {
-  const SignalInbox inbox;
+ExitCode train_trials(const SweepRuns& sweep, const std::vector<Trial>& trials, std::optional<std::uint64_t> until,
+                      const SignalInbox& inbox, const std::function<void(const Trial&, int)>& on_end) {
   std::vector<Slot> slots = slots_of(sweep);
   std::deque<const Trial*> waiting;
-  for (const Trial& trial : trials) {
-    if (!has_ended(directory_of(sweep, trial))) waiting.push_back(&trial);
-  }
+  for (const Trial& trial : trials) waiting.push_back(&trial);
   ExitCode code = ExitCode::kDone;
   bool stopping = false;
   for (;;) {
     for (Slot& slot : slots) {
       if (const std::optional<int> ended = end_of(slot)) {
         on_end(*slot.trial, *ended);
-        const bool counts = *ended != 0 && *ended != static_cast<int>(ExitCode::kNumerics);
+        const bool came_there = until && *ended == static_cast<int>(ExitCode::kPreempted);
+        const bool counts = *ended != 0 && *ended != static_cast<int>(ExitCode::kNumerics) && !came_there;
         if (counts && code == ExitCode::kDone) code = static_cast<ExitCode>(*ended);
       }
       if (slot.pid != 0 || stopping || waiting.empty()) continue;
-      start(sweep, slot, *waiting.front());
+      start(sweep, slot, *waiting.front(), until);
       waiting.pop_front();
     }
     if (std::ranges::all_of(slots, [](const Slot& slot) { return slot.pid == 0; })) break;

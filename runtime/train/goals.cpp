@@ -38,9 +38,14 @@ Goals::Goals(const job::Job& job) {
   patience_ = early.patience();
 }
 
-void Goals::require_known(const job::Job& job, const std::vector<std::string>& metrics) {
+std::vector<std::string> Goals::names_of(const std::vector<std::string>& metrics) {
   std::vector<std::string> names{"eval.loss"};
   for (const std::string& metric : metrics) names.push_back("eval." + metric);
+  return names;
+}
+
+void Goals::require_known(const job::Job& job, const std::vector<std::string>& metrics) {
+  const std::vector<std::string> names = names_of(metrics);
   const auto require = [&names](const std::string& path, const std::string& name) {
     if (name.empty() || std::ranges::find(names, name) != names.end()) return;
     throw FieldError(

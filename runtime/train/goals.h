@@ -26,6 +26,8 @@ class Goals {
  public:
   explicit Goals(const job::Job& job);
 
+  /// Those that a job can name: "eval.loss", "eval.accuracy". `metrics`: EvalMetrics::metrics_of().
+  static std::vector<std::string> names_of(const std::vector<std::string>& metrics);
   /// Throws FieldError where the job names a metric that an evaluation does not give. `metrics`:
   /// EvalMetrics::metrics_of().
   static void require_known(const job::Job& job, const std::vector<std::string>& metrics);

@@ -206,7 +206,9 @@ class Planner {
       model = model_zoo::outline(job::model_options(job_.model()), task.model_input());
       run_without_samples(*model, task);
       const data::Description evaluated = plan_.eval ? data::as_trained(*plan_.eval, plan_.train) : plan_.train;
-      Goals::require_known(job_, EvalMetrics::metrics_of(Task(job_.train(), evaluated)));
+      const std::vector<std::string> metrics = EvalMetrics::metrics_of(Task(job_.train(), evaluated));
+      Goals::require_known(job_, metrics);
+      if (plan_.eval) plan_.metrics = Goals::names_of(metrics);
     });
     if (!built) return;
     const std::vector<nn::Parameter> parameters = model->parameters();

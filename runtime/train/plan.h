@@ -62,6 +62,7 @@ struct Plan {
 
   data::Description train;
   std::optional<data::Description> eval;
+  std::vector<std::string> metrics;  ///< of an evaluation: "eval.loss", "eval.accuracy"; none without evaluation data
   std::int64_t parameters = 0;
   PlannedMemory memory;
   std::int64_t steps_per_epoch = 0;

@@ -102,9 +102,14 @@ std::optional<std::uint64_t> TrainingLoop::skipped_samples() const {
 
 std::string TrainingLoop::weights_digest() const { return comm::weights_digest(network_.arena()); }
 
+std::uint64_t TrainingLoop::last_step() const {
+  const std::uint64_t steps = job_.train().steps();
+  return std::min(steps, options_.until.value_or(steps));
+}
+
 bool TrainingLoop::due(std::uint64_t step) const {
   const auto every = [step](std::uint32_t steps) { return steps > 0 && step % steps == 0; };
-  return step == job_.train().steps() || every(job_.train().eval_every()) || every(job_.checkpoint().every_steps()) ||
+  return step == last_step() || every(job_.train().eval_every()) || every(job_.checkpoint().every_steps()) ||
          every(job_.comm().digest_every());
 }
 
@@ -114,7 +119,7 @@ ExitCode TrainingLoop::run() {
   const std::uint32_t save_every = job_.checkpoint().every_steps();
   const bool had_ended = goals_.reached();
   if (missed_evaluation()) evaluate();
-  while (launched_ < steps && !stop_requested_ && !goals_.reached()) {
+  while (launched_ < last_step() && !stop_requested_ && !goals_.reached()) {
     launch_step();
     while (in_flight_.size() > in_flight_.ahead()) finish_step();
     if (!due(launched_)) continue;
@@ -228,7 +233,8 @@ bool TrainingLoop::program_ends() {
 
 bool TrainingLoop::missed_evaluation() const {
   const std::uint32_t every = job_.train().eval_every();
-  return goals_.any() && every > 0 && step_ > 0 && step_ % every == 0 && goals_.evaluated_step() != step_;
+  if (every == 0 || step_ == 0 || step_ % every != 0) return false;
+  return goals_.any() ? goals_.evaluated_step() != step_ : evaluator_ && options_.until == step_;
 }
 
 bool TrainingLoop::evaluate_at_end() {

@@ -58,6 +58,8 @@ class TrainingLoop {
   void look_for_stragglers(const StepReport& report);
   /// Throws NumericsError where the loss is not finite and no lower loss scale can cure that.
   void require_finite(const StepReport& report);
+  /// The step behind which this process trains no more.
+  std::uint64_t last_step() const;
   /// Whether something is due behind this step that needs it to be finished.
   bool due(std::uint64_t step) const;
   /// Throws PeerError where the ranks no longer hold the same weights.
@@ -71,7 +73,8 @@ class TrainingLoop {
   void follow_plateau();
   /// Whether it was the program that asked for a stop, and no signal. A collective.
   bool program_ends();
-  /// Whether step_ has an evaluation that goals depend on and that was cut off when the run was stopped.
+  /// Whether step_ has an evaluation that goals, or whoever has the run stop there, depend on and that was cut off when
+  /// the run was stopped.
   bool missed_evaluation() const;
   /// The evaluation behind the last step, and whether it came to its end.
   bool evaluate_at_end();

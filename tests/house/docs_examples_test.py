@@ -109,6 +109,15 @@ class Examples(unittest.TestCase):
         self.assertGreater(float(dice[1]), 80)
         self.assertEqual(["8.nii.gz", "9.nii.gz"], sorted(path.name for path in (self.folder / "masks").iterdir()))
 
+    def test_a_sweep_that_halves_its_runs(self):
+        (self.folder / "digits.pbtxt").write_text((ROOT / "configs/digits_convnet.pbtxt").read_text(encoding="utf-8"), encoding="utf-8")
+        (self.folder / "data").symlink_to(ROOT / "configs" / "data")
+        command = next(block for block in blocks("docs/compare-runs.md", "") if "--halving" in block)
+        told = self.expect_done(*shlex.split(command)[1:], "--device", "cpu")
+        for step, left, runs in ((100, 3, 5), (200, 2, 3), (400, 1, 2)):
+            self.assertRegex(told, rf"(?m)^at step {step} {left} of {runs} runs goe?s? on, by eval\.accuracy ")
+        self.assertEqual(1, told.count(" 600/600 "))
+
     def test_jobs_stand_where_a_test_trains_them(self):
         self.assertEqual(["README.md", "docs/train-your-own-data.md"],
                          [page for page in pages() if blocks(page, "prototext")])
@@ -166,7 +175,7 @@ class Examples(unittest.TestCase):
         for page, (_, _, _, *options) in commands:
             ready = "digits_mlp" if "model.mlp" in " ".join(options) else "digits_convnet"
             # validate takes all options of train but these.
-            for option in {"--max-restarts", "--on-event", "--trace"} & set(options):
+            for option in {"--max-restarts", "--on-event", "--trace", "--until"} & set(options):
                 at = options.index(option)
                 del options[at : at + 2]
             # This machine has other networks than the page's hosts.

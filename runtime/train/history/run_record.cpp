@@ -9,6 +9,7 @@
 #include "runtime/base/files/durable_file.h"
 #include "runtime/base/json_text.h"
 #include "runtime/job/saved_job.h"
+#include "runtime/train/history/evaluations.h"
 #include "runtime/train/history/metrics_tail.h"
 #include "runtime/train/record/eval_result.h"
 #include "runtime/train/record/median.h"
@@ -50,17 +51,14 @@ void read_summary(RunRecord& run) {
   if (fs::exists(path, hidden)) run.problems.push_back("summary.json is no JSON");
 }
 
-constexpr std::string_view kEval = "eval.";
-
 void note_best(RunRecord& run, const std::vector<Json>& events) {
   std::string metric;
   for (const Json& event : events) {
     if (field_of(event, "event") != "eval") continue;
     if (metric.empty()) metric = metric_of(run, event);
-    const Json& value = field_of(event, metric.starts_with(kEval) ? metric.substr(kEval.size()) : metric);
+    const double number = value_in(event, metric);
     const Json& step = field_of(event, "step");
-    if (!value.is_number() || !step.is_number_unsigned()) continue;
-    const double number = value.get<double>();
+    if (std::isnan(number) || !step.is_number_unsigned()) continue;
     if (run.best && (is_better_lower(metric) ? number >= run.best->value : number <= run.best->value)) continue;
     run.best = {metric, number, step.get<std::uint64_t>()};
   }

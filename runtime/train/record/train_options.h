@@ -48,6 +48,8 @@ struct TrainOptions {
   std::optional<double> epochs = {};
   std::vector<RunObserver*> observers = {};  ///< of the program around the run, on each rank that has some
   std::optional<TracedSteps> trace = {};     ///< into trace.json of the run directory
+  /// Behind this step the run stops as if asked to: evaluated where the job evaluates there, saved, to be resumed.
+  std::optional<std::uint64_t> until = {};
   /// The program's wish to end the run as if its steps were done, on any rank.
   std::shared_ptr<const std::atomic<bool>> end = std::make_shared<std::atomic<bool>>(false);
 };
