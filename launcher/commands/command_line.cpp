@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <string_view>
 
 #include "launcher/commands/commands.h"
+#include "launcher/commands/foreign_options.h"
 #include "launcher/supervisor/error_block.h"
+#include "runtime/base/nearest.h"
 #include "runtime/base/program_name.h"
-#include "runtime/job/nearest.h"
 
 namespace lockstep::launcher {
 
@@ -46,39 +46,24 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-/// An option of other programs, and the field of a job that it is here.
-struct Synonym {
-  std::string_view option;
-  std::string_view assignment;
-};
-constexpr Synonym kSynonyms[] = {
-    {"--lr", "optimizer.sgd.lr=0.1"},
-    {"--learning-rate", "optimizer.sgd.lr=0.1"},
-    {"--batch-size", "data.global_batch=64"},
-    {"--epochs", "train.epochs=3"},
-    {"--steps", "train.steps=600"},
-    {"--max-steps", "train.steps=600"},
-    {"--seed", "seed=1"},
-    {"--precision", "amp.dtype=BF16"},
-    {"--fp16", "amp.dtype=FP16"},
-    {"--bf16", "amp.dtype=BF16"},
-};
-
-/// The advice for an option that does not exist: the field of a job that does the same, or an option of a similar name.
-std::string instead_of(const std::string& option, const CLI::App& command) {
-  const auto* const found = std::ranges::find(kSynonyms, option, &Synonym::option);
-  if (found != std::end(kSynonyms) && command.get_option_no_throw("--set") != nullptr) {
-    return "a field of the job says it: --set " + std::string(found->assignment);
-  }
-  return job::suggestion(option, option_names(command));
+/// The advice for an option that does not exist: what is here for one of other programs, or a similar name.
+std::string instead_of(const std::string& option, const CLI::App& app, const CLI::App& command, int argc,
+                       const char* const* argv) {
+  const std::string foreign = instead_of_foreign(option, command, {argv, static_cast<std::size_t>(argc)});
+  return foreign.empty() ? suggestion(option, option_names(command), help_for(app) + " lists them") : foreign;
 }
 
-/// "PATH=VALUE" where the command line says --set PATH VALUE; empty where it does not.
+/// "PATH=VALUE" where the command line has --set PATH VALUE, or PATH = VALUE; empty where it does not.
 std::string parted_assignment(int argc, const char* const* argv) {
   for (int i = 1; i + 2 < argc; ++i) {
-    const std::string path = argv[i + 1];
-    const bool is_parted = std::string_view(argv[i]) == "--set" && path.find('=') == std::string::npos;
-    if (is_parted && argv[i + 2][0] != '-') return path + "=" + argv[i + 2];
+    if (std::string_view(argv[i]) != "--set") continue;
+    std::string path = argv[i + 1];
+    std::string_view rest = argv[i + 2];
+    if (rest == "=" && i + 3 < argc) rest = argv[i + 3];
+    const std::size_t equals = path.find('=');
+    if (equals < path.size() - 1 || rest.starts_with("--")) continue;
+    path.resize(std::min(equals, path.size()));
+    return path + "=" + std::string(rest.substr(rest.starts_with('=') ? 1 : 0));
   }
   return {};
 }
@@ -88,10 +73,11 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc,
   const auto chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.front();
   const std::string option = unknown_option(command, argc, argv);
-  if (!option.empty()) return "there is no option " + option + "; " + instead_of(option, command);
+  if (!option.empty()) return "there is no option " + option + "; " + instead_of(option, app, command, argc, argv);
   const bool names_a_command = argc > 1 && argv[1][0] != '-';
   if (chosen.empty() && names_a_command) {
-    return "there is no command \"" + std::string(argv[1]) + "\"; " + job::suggestion(argv[1], command_names(app));
+    return "there is no command \"" + std::string(argv[1]) + "\"; " +
+           suggestion(argv[1], command_names(app), help_for(app) + " lists them");
   }
   const std::string assignment = parted_assignment(argc, argv);
   if (!assignment.empty()) return "--set takes PATH=VALUE: write --set " + assignment;

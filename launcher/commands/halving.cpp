@@ -12,7 +12,7 @@
 
 #include "launcher/commands/sweep_runs.h"
 #include "runtime/base/error.h"
-#include "runtime/job/nearest.h"
+#include "runtime/base/nearest.h"
 #include "runtime/train/derived_steps.h"
 #include "runtime/train/history/evaluations.h"
 #include "runtime/train/history/run_record.h"
@@ -35,7 +35,7 @@ void require_metric(const std::string& metric, const train::Plan& plan) {
   }
   if (std::ranges::find(plan.metrics, metric) != plan.metrics.end()) return;
   throw UsageError("--halving " + metric + ": is no metric of this job's evaluation; there are " +
-                   job::comma_list(plan.metrics));
+                   name_list(metric, plan.metrics));
 }
 
 void require_evaluations(const Halving& halving, const job::Job& job) {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/job/nearest.h"
+#include "runtime/base/nearest.h"
 #include "runtime/train/history/find_runs.h"
 #include "runtime/train/record/eval_result.h"
 
@@ -93,7 +93,7 @@ void sort_runs(RunsListing& listing, const std::string& column) {
     if (setting.empty()) {
       std::vector<std::string> known = kColumns;
       for (const auto& [path, name] : train::short_names(listing.settings)) known.push_back(name);
-      throw UsageError("--sort " + column + ": there is no such column; " + job::suggestion(column, known));
+      throw UsageError("--sort " + column + ": there is no such column; " + suggestion(column, known));
     }
   }
   std::vector<std::size_t> order(listing.runs.size());

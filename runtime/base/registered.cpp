@@ -4,18 +4,13 @@
 #include <charconv>
 #include <system_error>
 
+#include "runtime/base/nearest.h"
 #include "runtime/base/option_checks.h"
 #include "runtime/base/program_name.h"
 
 namespace lockstep {
 
 namespace {
-
-std::string comma_list(const auto& words) {
-  std::string list;
-  for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
-  return list;
-}
 
 template <class Number>
 Number parsed(const std::string& name, const std::string& text, const char* rule) {
@@ -82,14 +77,16 @@ void Settings::require_all_read() const {
   for (const auto& [name, value] : values_) {
     if (asked_.contains(name)) continue;
     throw UsageError("there is no option \"" + name + "\"" +
-                     (asked_.empty() ? ": it has none" : "; it has " + comma_list(asked_)));
+                     (asked_.empty()
+                          ? ": it has none"
+                          : "; it has " + name_list(name, std::vector<std::string>(asked_.begin(), asked_.end()))));
   }
 }
 
 void throw_unregistered(std::string_view what, const std::string& name, const std::vector<std::string>& known) {
   const std::string noun(what);
   throw UsageError("no " + noun + " \"" + name + "\" is registered in this program, " + program_name() +
-                       (known.empty() ? "" : "; it has " + comma_list(known)),
+                       (known.empty() ? "" : "; it has " + name_list(name, known)),
                    "Start the job with the program that registers it, in place of " + program_name() +
                        " (docs/cpp.md, \"A program that is a command\").");
 }

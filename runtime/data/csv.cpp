@@ -12,6 +12,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/nearest.h"
 #include "runtime/base/option_checks.h"
 #include "runtime/data/class_column.h"
 #include "runtime/data/formats/csv_reader.h"
@@ -60,7 +61,7 @@ std::size_t find_column(const Columns& columns, const std::string& text, const C
   if (failure == std::errc() && end == text.data() + text.size() && number < columns.count) return number;
   reader.refuse(columns.names.empty()
                     ? fmt::format("no column {}: there are {}, counted from 0", text, columns.count)
-                    : fmt::format("no column \"{}\": there are {}", text, fmt::join(columns.names, ", ")));
+                    : fmt::format("no column \"{}\": there are {}", text, name_list(text, columns.names)));
 }
 
 /// `first` holds the cells of the first line: names, or those of a sample.

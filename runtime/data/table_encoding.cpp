@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "runtime/base/error.h"
+#include "runtime/base/nearest.h"
 #include "runtime/data/formats/line_reader.h"
 
 namespace lockstep::data {
@@ -140,8 +141,8 @@ std::vector<std::size_t> order_in(const TableEncoding& encoding, std::span<const
     }
   }
   if (!lacking.empty()) {
-    throw UsageError(fmt::format("the table lacks columns of the training data: {}", fmt::join(lacking, ", ")),
-                     fmt::format("Its first line names {}.", fmt::join(header, ", ")));
+    throw UsageError(fmt::format("the table lacks columns of the training data: {}", name_list({}, lacking)),
+                     fmt::format("Its first line names {}.", name_list(lacking.front(), header)));
   }
   if (!twice.empty()) throw UsageError(fmt::format("several columns are named {}", fmt::join(twice, ", ")));
   return order;

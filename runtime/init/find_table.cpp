@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "runtime/base/error.h"
+#include "runtime/base/nearest.h"
 #include "runtime/data/formats/csv_reader.h"
 #include "runtime/data/table_encoding.h"
 #include "runtime/init/files.h"
@@ -101,7 +102,7 @@ std::size_t target_column(const TableRow& names, bool header, const std::string&
   const auto [end, failure] = std::from_chars(target.data(), target.data() + target.size(), number);
   if (failure == std::errc() && end == target.data() + target.size() && number < names.size()) return number;
   throw UsageError(fmt::format("the table has no column \"{}\"; it has {}", target,
-                               header ? fmt::format("{}", fmt::join(names, ", ")) : std::to_string(names.size())));
+                               header ? name_list(target, names) : std::to_string(names.size())));
 }
 
 /// What becomes of the columns beside the target.

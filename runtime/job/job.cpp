@@ -62,7 +62,7 @@ Checked check_text(std::string_view text, const std::filesystem::path& file, std
     checked.diagnostics.clear();
     checked.diagnostics.emplace_back(
         Position{file.string()}, "",
-        "is " + std::string(format) + "; a job is text as in: name: \"first\" train { steps: 600 }");
+        "is " + std::string(format) + "; a job is protobuf text, as in: name: \"first\" train { steps: 600 }");
     return checked;
   }
   for (const std::string& assignment : overrides) {

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "configs/job.pb.h"
-#include "runtime/job/nearest.h"
 #include "runtime/job/scalar.h"
 #include "runtime/job/text_reader.h"
 
@@ -87,10 +86,7 @@ class Override {
       const std::optional<Step> step = parse_step(component);
       if (!step) return error(walked, "expected an index as in block[0], found \"" + component + "\"");
       const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(step->name);
-      if (field == nullptr) {
-        return error(walked, "unknown field \"" + step->name + "\"; " +
-                                 suggestion(step->name, names_of(*message->GetDescriptor())));
-      }
+      if (field == nullptr) return error(walked, unknown_field(step->name, *message->GetDescriptor()));
       walked = join_path(walked, component);
       if (!valid_index(*message, *field, *step, walked)) return {};
       const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job/scalar.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 
 #include <charconv>
@@ -8,7 +9,7 @@
 #include <limits>
 #include <optional>
 
-#include "runtime/job/nearest.h"
+#include "runtime/base/nearest.h"
 
 namespace lockstep::job {
 
@@ -40,7 +41,7 @@ std::string expectation(const FieldDescriptor& field) {
     case FieldDescriptor::CPPTYPE_STRING:
       return "a text in quotes";
     case FieldDescriptor::CPPTYPE_ENUM:
-      return "one of " + comma_list(names_of(*field.enum_type()));
+      return fmt::format("one of {}", fmt::join(names_of(*field.enum_type()), ", "));
     default:
       return "a number";
   }
@@ -193,10 +194,10 @@ std::vector<std::string> names_of(const google::protobuf::EnumDescriptor& type) 
   return names;
 }
 
-std::vector<std::string> names_of(const google::protobuf::Descriptor& type) {
+std::string unknown_field(const std::string& name, const google::protobuf::Descriptor& type) {
   std::vector<std::string> names;
   for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
-  return names;
+  return fmt::format("unknown field \"{}\"; {}", name, suggestion(name, names, "docs/job.md lists them"));
 }
 
 }  // namespace lockstep::job

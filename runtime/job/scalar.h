@@ -27,7 +27,7 @@ bool is_clean_utf8(std::string_view text);
 /// The names an enum field may take in a job, the unset value left out.
 std::vector<std::string> names_of(const google::protobuf::EnumDescriptor& type);
 
-/// The names of a message's fields.
-std::vector<std::string> names_of(const google::protobuf::Descriptor& type);
+/// The error of a name that is none of the message's fields, with those that may be meant.
+std::string unknown_field(const std::string& name, const google::protobuf::Descriptor& type);
 
 }  // namespace lockstep::job

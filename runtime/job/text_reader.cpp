@@ -3,7 +3,6 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include "runtime/job/nearest.h"
 #include "runtime/job/scalar.h"
 
 namespace lockstep::job {
@@ -70,8 +69,7 @@ void TextReader::read_field(Message& message, const std::string& parent) {
   const Token& name = tokens_.take();
   const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name.text);
   if (field == nullptr) {
-    error(name, parent,
-          "unknown field " + quoted(name.text) + "; " + suggestion(name.text, names_of(*message.GetDescriptor())));
+    error(name, parent, unknown_field(name.text, *message.GetDescriptor()));
     return tokens_.skip_value();
   }
   const std::string path = join_path(parent, name.text);

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "runtime/base/error.h"
+#include "runtime/base/nearest.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/job.h"
 #include "runtime/job/training_options.h"
@@ -49,7 +50,7 @@ void Goals::require_known(const job::Job& job, const std::vector<std::string>& m
   const auto require = [&names](const std::string& path, const std::string& name) {
     if (name.empty() || std::ranges::find(names, name) != names.end()) return;
     throw FieldError(
-        path, fmt::format("\"{}\" is no metric of this job's evaluation; there are {}", name, fmt::join(names, ", ")));
+        path, fmt::format("\"{}\" is no metric of this job's evaluation; there are {}", name, name_list(name, names)));
   };
   require("checkpoint.best", job.checkpoint().best());
   require("train.early_stopping.metric", job.train().early_stopping().metric());

@@ -30,7 +30,7 @@ TEST(ForeignFormat, IsNotThatOfAJob) {
 TEST(ForeignFormat, IsTheOneErrorOfSuchAFile) {
   const auto found = lockstep::job::check_text("{\"name\": \"a\", \"data\": {}}", "job.json", {}, ".").diagnostics;
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(str(found), "job.json: is JSON; a job is text as in: name: \"first\" train { steps: 600 }");
+  EXPECT_EQ(str(found), "job.json: is JSON; a job is protobuf text, as in: name: \"first\" train { steps: 600 }");
 }
 
 }  // namespace

@@ -13,9 +13,11 @@ namespace lockstep::job {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 TEST(Reader, AcceptsASoundJob) { EXPECT_THAT(errors_of(kSample), IsEmpty()); }
 
@@ -41,6 +43,14 @@ TEST(Reader, ReportsEveryErrorAtOnceWithLineAndColumn) {
 TEST(Reader, NamesTheKnownFieldsWhenNothingIsClose) {
   EXPECT_THAT(errors_of(kSample + "augment_everything_now: 1"),
               ElementsAre(HasSubstr("unknown field \"augment_everything_now\"; known: name, seed, model, data, amp")));
+}
+
+TEST(Reader, NamesALineOfTheKnownFields) {
+  const std::vector<std::string> errors = errors_of("comm { everything_that_there_is: 1 }");
+  const std::string& error = errors.front();
+  EXPECT_THAT(error, StartsWith("1:8: comm: unknown field \"everything_that_there_is\"; known: "));
+  EXPECT_THAT(error, EndsWith(" more: docs/job.md lists them"));
+  EXPECT_LT(error.size(), 240u);
 }
 
 TEST(Reader, PassesOverTheValueOfAnUnknownField) {
