@@ -90,6 +90,7 @@ void record(const Outcome& outcome, const fs::path& run_dir, int restart, std::c
   const Error error = outcome.error.value_or(Error(outcome.code, outcome.code == ExitCode::kPreempted ? "" : how));
   train::RunEnd end = train::end_of(error, outcome.step, outcome.where, restart);
   end.is_guess = !outcome.error;
+  end.mpirun_said = outcome.mpirun_said;
   record_in_time([=] { train::record_end_from_outside(run_dir, end, since, echo); });
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/supervisor/host_watch.h"
 
-#include <spdlog/spdlog.h>
-
-#include <utility>
+#include <fmt/format.h>
 
 namespace lockstep::launcher {
 
@@ -29,7 +27,7 @@ std::optional<std::string> HostWatch::look() {
     const std::string said = host.connection->said();
     host.connection.reset();
     if (host.was_in) return host.name;
-    spdlog::warn("host {} is not watched, since ssh does not lead there: {}", host.name, said);
+    unwatched_.push_back(fmt::format("host {} is not watched, since ssh does not lead there: {}", host.name, said));
   }
   return std::nullopt;
 }

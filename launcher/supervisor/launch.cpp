@@ -31,6 +31,7 @@
 #include "runtime/base/program_search.h"
 #include "runtime/train/record/stdout_relay.h"
 #include "runtime/train/record/terminal.h"
+#include "runtime/train/record/write_stderr.h"
 
 namespace lockstep::launcher {
 
@@ -201,6 +202,8 @@ ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
     const bool again = outcome.code == ExitCode::kPeerLost && !outcome.stop_requested && restart < options.max_restarts;
     if (!again) {
       ignore_requests();
+      if (options.verbose && !outcome.mpirun_said.empty())
+        train::write_stderr(outcome.mpirun_said, train::Words::kLast);
       if (outcome.error) throw *outcome.error;
       return outcome.code;
     }

@@ -33,6 +33,7 @@ void LaunchOptions::add_to(CLI::App& command, bool restarts) {
   command.add_option("--device", device, "what to compute on")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+  command.add_flag("--verbose", verbose, "print mpirun's own words, too, where it cannot start the ranks");
   if (!restarts) return;
   command.add_option("--max-restarts", max_restarts, "start again up to this often when a rank is lost")
       ->capture_default_str()

@@ -14,6 +14,7 @@ struct LaunchOptions {
   std::string hosts;
   std::string interface;  ///< as --interface was given, which sets LOCKSTEP_INTERFACE
   std::string device = "auto";
+  bool verbose = false;  ///< prints mpirun's own words where it cannot start the ranks
   int max_restarts = 0;
 
   /// `restarts`: whether the command can be started again.

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "launcher/supervisor/start_failure.h"
 #include "runtime/base/printable.h"
 
 namespace lockstep::launcher {
@@ -34,14 +35,6 @@ bool says_nothing(const std::string& remark) {
          remark.find(" detected that one or more processes exited with non-zero status") != std::string::npos;
 }
 
-/// Open MPI's list of what may keep its daemons from starting on other hosts takes a screen and names no host; ssh says
-/// above what it met.
-std::string in_short(const std::string& remark) {
-  if (remark.find("unable to reliably start one or more daemons") == std::string::npos) return remark;
-  return "its daemon did not start on one of the hosts\n"
-         "Check that ssh reaches each host by its name without a password, and that orted or prted is found there.\n";
-}
-
 }  // namespace
 
 std::string MpirunMessages::feed(std::string_view text) {
@@ -67,6 +60,11 @@ std::string MpirunMessages::finish() {
   return std::exchange(open_remark_, {}) + last;
 }
 
+std::string MpirunMessages::release() {
+  starting_ = false;
+  return std::exchange(held_, {});
+}
+
 std::string MpirunMessages::take_line(const std::string& line) {
   if (std::exchange(within_long_line_, false)) return line + "\n";
   if (const std::size_t count = separators(line); count > 0) {
@@ -74,7 +72,7 @@ std::string MpirunMessages::take_line(const std::string& line) {
       in_remark_ = !in_remark_;
       const std::string remark = std::exchange(open_remark_, {});
       note_signal(remark);
-      if (!says_nothing(remark)) remarks_ += in_short(remark);
+      if (!says_nothing(remark)) remarks_ += remark;
     }
     return {};
   }
@@ -84,7 +82,11 @@ std::string MpirunMessages::take_line(const std::string& line) {
     in_remark_ = false;
     return std::exchange(open_remark_, {});
   }
-  return is_chatter(line) ? "" : valid_utf8(line) + "\n";
+  if (is_chatter(line)) return {};
+  const std::string text = valid_utf8(line);
+  if (!starting_ || !is_of_a_daemons_start(line)) return text + "\n";
+  held_ += text.substr(0, text.find_last_not_of('\r') + 1) + "\n";
+  return {};
 }
 
 void MpirunMessages::note_signal(const std::string& remark) {

@@ -6,7 +6,9 @@
 #include <csignal>
 
 #include "comm/group/rank_names.h"
+#include "launcher/supervisor/start_failure.h"
 #include "launcher/supervisor/supervisor.h"
+#include "runtime/base/program_name.h"
 
 namespace lockstep::launcher {
 
@@ -69,6 +71,7 @@ Outcome Supervisor::outcome() const {
   if (silence_ && !stop_requested_ && !of_ranks) return because(*silence_);
   // An mpirun that is told to stop as well ends the ranks before they have saved.
   if (stop_forced_ || (stop_requested_ && !suspects_.empty())) return stopped_without_saving();
+  if (const auto failed = failed_start()) return *failed;
   if (mpirun_hung_ && !of_ranks) return outcome_without_mpirun();
   // A rank on another machine may have ended the job on purpose, and this one with it.
   const bool explained = !supervised_.one_machine && is_own_code(code);
@@ -87,6 +90,20 @@ Outcome Supervisor::outcome() const {
     return because(PeerError("mpirun, which holds the ranks, " + how + quoted_remarks(), advice()));
   }
   return because(EnvironmentError("mpirun could not start the ranks" + quoted_remarks()));
+}
+
+std::optional<Outcome> Supervisor::failed_start() const {
+  if (joined_ || stop_requested_ || code_so_far() > 0) return std::nullopt;
+  const std::optional<StartFailure> failure = start_failure(messages_.remarks(), messages_.held());
+  if (!failure) return std::nullopt;
+  const std::string hosts = fmt::format("{}", fmt::join(supervised_.hosts, ","));
+  const std::string more =
+      hosts.empty() ? "" : fmt::format("{} doctor --hosts {} says what else is missing; ", program_name(), hosts);
+  Outcome outcome =
+      because(EnvironmentError("mpirun could not start the ranks: " + failure->what,
+                               fmt::format("{}\n{}--verbose prints mpirun's own words.", failure->advice, more)));
+  outcome.mpirun_said = messages_.held() + messages_.remarks();
+  return outcome;
 }
 
 Outcome Supervisor::outcome_without_mpirun() const {

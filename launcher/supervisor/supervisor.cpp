@@ -105,6 +105,7 @@ Outcome Supervisor::run() {
     ranks_.find_started();
     joined_ = joined_ || ranks_.any_joined();
     tell_of_joining();
+    if (has_printed_ || ranks_.any_started()) tell_of_unwatched_hosts();
     on_ranks_ended(ranks_.take_ended());
     look_for_silence();
     if (next_stage_ && Clock::now() >= *next_stage_) escalate();
@@ -118,8 +119,10 @@ Outcome Supervisor::run() {
   wait_for_ranks();
   pass_output();
   output_.finish();
-  finish_messages();
+  const std::string last = messages_.finish();
   Outcome result = outcome();
+  if (result.mpirun_said.empty()) tell_of_unwatched_hosts();
+  finish_messages(last, !result.mpirun_said.empty());
   result.stop_requested = stop_requested_;
   result.step = newest_step();
   result.joined = !supervised_.ranks_here || joined_;
@@ -148,8 +151,11 @@ void Supervisor::wait() {
 }
 
 void Supervisor::pass_output() {
-  drain(mpirun_.output(), output_open_, [this](std::string_view text) { output_.pass(text); });
-  std::string passed;
+  drain(mpirun_.output(), output_open_, [this](std::string_view text) {
+    has_printed_ = true;
+    output_.pass(text);
+  });
+  std::string passed = has_printed_ || ranks_.any_started() ? messages_.release() : "";
   drain(mpirun_.messages(), messages_open_, [&](std::string_view text) { passed += messages_.feed(text); });
   if (!passed.empty()) {
     output_.end_live_line();
@@ -159,8 +165,8 @@ void Supervisor::pass_output() {
   to_stderr_.write();
 }
 
-void Supervisor::finish_messages() {
-  to_stderr_.push(messages_.finish());
+void Supervisor::finish_messages(const std::string& last, bool start_failed) {
+  to_stderr_.push((start_failed ? "" : messages_.release()) + last);
   const std::uint64_t dropped = to_stderr_.finish(kLastWords);
   pollfd target{STDERR_FILENO, POLLOUT, 0};
   if (dropped == 0 || poll(&target, 1, 0) <= 0) return;
@@ -169,6 +175,11 @@ void Supervisor::finish_messages() {
 
 void Supervisor::tell_of_joining() {
   if (supervised_.joined && ranks_.all_joined()) std::exchange(supervised_.joined, nullptr)();
+}
+
+void Supervisor::tell_of_unwatched_hosts() {
+  if (!hosts_) return;
+  for (const std::string& sentence : hosts_->take_unwatched()) spdlog::warn(sentence);
 }
 
 void Supervisor::wait_for_ranks() {

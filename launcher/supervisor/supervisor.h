@@ -27,6 +27,7 @@ struct Outcome {
   std::optional<Error> error;  ///< where no rank has said what happened
   std::uint64_t step = 0;      ///< that the ranks had come to
   std::string where;           ///< of an error: "rank 1, in step 57, backward"; may be empty
+  std::string mpirun_said;     ///< mpirun's own words and those of ssh, where it could not start the ranks
   bool stop_requested = false;
   bool joined = true;              ///< any rank has joined the others, as far as this machine can know
   std::vector<std::string> hosts;  ///< other machines that ssh led to
@@ -59,8 +60,11 @@ class Supervisor {
 
   void wait();
   void pass_output();
-  void finish_messages();
+  /// Passes on what is left; lines that were held back of a start that has failed are part of its outcome.
+  void finish_messages(const std::string& last, bool start_failed);
   void tell_of_joining();
+  /// Where mpirun starts no rank, what it says of the hosts is enough.
+  void tell_of_unwatched_hosts();
   /// Waits until the ranks have ended; then what they held, such as the lock of the run directory, is free.
   void wait_for_ranks();
   void acknowledge_stop();
@@ -93,6 +97,8 @@ class Supervisor {
   Error lost_unseen(int signal) const;
   /// Whether mpirun's exit code names a signal: mpirun ends as the first rank that was killed did.
   bool mpirun_names_signal() const;
+  /// The outcome where mpirun, or ssh, has told why no rank could be started.
+  std::optional<Outcome> failed_start() const;
   /// mpirun's remarks, to be appended to our message; empty where it made none.
   std::string quoted_remarks() const;
   std::string advice() const;
@@ -115,6 +121,7 @@ class Supervisor {
   std::optional<int> not_joined_;  ///< the first rank that ended by itself before it had joined
   bool settled_ = false;           ///< mpirun knows how the suspects ended
   bool joined_ = false;            ///< any rank of this machine has
+  bool has_printed_ = false;       ///< any rank of any machine, on stdout
   bool stop_requested_ = false;
   bool stop_forced_ = false;  ///< the ranks were ended before they had saved
   RankSilence rank_silence_;

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A layout of ranks over hosts trains to the same bits however the ranks are started; a rank that a cut link takes away is
 named within the timeout. LOCKSTEP_BINARY is the command."""
+import json
 import os
 import sys
 import time
 import unittest
 
 from cluster import PATH, Cluster, missing
-from trainings import WAYS, Training, unreachable
+from trainings import LOCKSTEP, WAYS, Training, unreachable
 
 SHORT = ("train.steps=12", "schedule=unset", "train.eval_every=0")
 ENDLESS = ("train.steps=100000000", "schedule=unset", "train.eval_every=0", "checkpoint.every_steps=0", "comm.timeout_s=5")
@@ -84,6 +85,31 @@ exec /usr/bin/ssh "$@"
         self.assertIn("host b is not watched, since ssh does not lead there: no way", told)
         self.assertRegex(told, MISSED)
         self.assertNotIn("Segmentation fault", told)
+
+    def on(self, host, *command):
+        result = self.cluster.run(host, *command)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def assert_no_start(self, hosts, why, **how):
+        """A launcher tells in one sentence why no rank has started, with mpirun's own words where it is asked for them."""
+        for options in ((), ("--verbose",)):
+            training = Training(self.cluster, "hosts", hosts, settings=SHORT, options=options, **how)
+            ended = training.finish(PATIENCE_S)
+            self.assertEqual(ended.codes, [3], ended)
+            text = ended.texts[0]
+            self.assertIn(f"\n  mpirun could not start the ranks: {why}\n", text, ended)
+            begin = text.index("lockstep: error (environment, exit 3)\n")
+            record = json.loads((training.run_dir / "summary.json").read_text())["error"]
+            self.assertEqual(record["message"], f"mpirun could not start the ranks: {why}")
+            self.assertEqual(text[:begin], record["mpirun"] if options else "", ended)
+
+    def test_a_launcher_says_why_a_host_starts_no_rank(self):
+        self.assert_no_start(("a", "nosuch"), "host nosuch is unknown: its name has no address")
+        shut = "Host shut\n  HostName c\n  Port 2222\n"
+        self.on("a", "sh", "-c", f"echo '{shut}' >> /etc/ssh/ssh_config")
+        self.assert_no_start(("a", "shut"), "host c takes no ssh connection: Connection refused")
+        self.on("a", "cp", LOCKSTEP, "/local/lockstep")
+        self.assert_no_start("ab", "host b has no program /local/lockstep that it may run", lockstep="/local/lockstep")
 
     def processes_on(self, host):
         return self.cluster.run(host, "pgrep", "-l", "-x", "lockstep|mpirun|orted|ssh").stdout

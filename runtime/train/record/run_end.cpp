@@ -47,6 +47,7 @@ Json to_json(const RunEnd& end) {
   Json json{{"status", name_of(end.status)}, {"exit_code", static_cast<int>(end.code)}, {"error", nullptr}};
   if (!end.message.empty()) {
     json["error"] = {{"message", end.message}, {"advice", end.advice}, {"where", end.where}};
+    if (!end.mpirun_said.empty()) json["error"]["mpirun"] = end.mpirun_said;
   }
   json["step"] = end.step;
   json["restarts"] = end.restarts;

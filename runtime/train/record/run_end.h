@@ -20,8 +20,9 @@ struct RunEnd {
   int restarts = 0;                 ///< of the ranks, before
   std::string message;              ///< of an error; empty where there is none
   std::string advice;
-  std::string where;      ///< "rank 1, in step 57, backward"
-  bool is_guess = false;  ///< anything that others have recorded is better
+  std::string where;        ///< "rank 1, in step 57, backward"
+  std::string mpirun_said;  ///< where it could not start the ranks; may be empty
+  bool is_guess = false;    ///< anything that others have recorded is better
 };
 
 /// The end that an error means: an Error with kPreempted is no failure.

@@ -278,5 +278,33 @@ TEST_F(CommandLine, AnMpirunThatStartsNothingIsQuoted) {
   EXPECT_THAT(ended.err, HasSubstr("no slots"));
 }
 
+TEST_F(CommandLine, AHostThatIsUnknownIsOneSentenceWithMpirunsWordsBehindVerboseAndInTheRecord) {
+  if (comm::mpi_version().empty()) GTEST_SKIP() << "this build has no MPI";
+  const std::string dashes(74, '-');
+  const std::string own = "ssh: Could not resolve hostname nowhere: Name or service not known\n";
+  write_text(folder_ / "mpirun",
+             "#!/bin/sh\ncat >&2 <<END\n" + own + dashes +
+                 "\nORTE was unable to reliably start one or more daemons.\nThis usually is caused by:"
+                 "\n\n* not finding the required libraries\n" +
+                 dashes + "\nEND\nexit 1\n");
+  std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
+  const std::string path = folder_.path().string() + ":/usr/bin:/bin";
+  const std::vector<std::string> command{"train", kMlpJob, "--nproc", "2", "--run-dir", "run"};
+  const Ended told = run(command, {{"PATH", path}});
+  EXPECT_EQ(told.code, 3);
+  EXPECT_EQ(told.err, R"(lockstep: error (environment, exit 3)
+  mpirun could not start the ranks: host nowhere is unknown: its name has no address
+  → Correct the name in --hosts, or give it an address in DNS or /etc/hosts.
+    --verbose prints mpirun's own words.
+)");
+  const json error = json::parse(read_text(folder_ / "run/summary.json"))["error"];
+  EXPECT_EQ(error["message"], "mpirun could not start the ranks: host nowhere is unknown: its name has no address");
+  EXPECT_THAT(error["mpirun"].get<std::string>(), StartsWith(own + "ORTE was unable"));
+
+  std::vector<std::string> verbose = command;
+  verbose.emplace_back("--verbose");
+  EXPECT_EQ(run(verbose, {{"PATH", path}}).err, error["mpirun"].get<std::string>() + told.err);
+}
+
 }  // namespace
 }  // namespace lockstep::launcher

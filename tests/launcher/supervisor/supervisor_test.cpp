@@ -88,6 +88,18 @@ TEST(Supervisor, BlamesTheMachineForARankThatNeverStartedOnlyWhereMpirunDoes) {
   }
 }
 
+// mpirun starts the ranks of this host beside those that another one cannot start, and ends them.
+TEST(Supervisor, TellsInOneSentenceOfAHostThatCannotStartItsRanks) {
+  const std::string remark =
+      "mpirun was unable to launch the specified application as it could not access\nor execute an executable:\n\n"
+      "Executable: /opt/lockstep\nNode: b\n\nwhile attempting to start process rank 1.";
+  const Error error = verdict_on({0}, remark, RankPhase::kJoin, "exit 2");
+  EXPECT_EQ(error.code(), ExitCode::kEnvironment);
+  EXPECT_EQ(std::string(error.what()),
+            "mpirun could not start the ranks: host b has no program /opt/lockstep that it may run");
+  EXPECT_THAT(error.advice(), HasSubstr("--verbose"));
+}
+
 TEST(Supervisor, WaitsForMpirunToSayWhyRanksCouldNotJoin) {
   const Error late =
       verdict_on({0, 1}, "A requested component was not found", RankPhase::kNotJoined, "exit 1", "sleep 0.5");
