@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The examples stay short, and the loop that README.md and docs/cpp.md show is one of them, word for word."""
+"""The examples stay short, and the loops that pages show are theirs, word for word."""
 import pathlib
 import re
 import unittest
@@ -8,20 +8,30 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def loop_of(page):
-    """The first block of C++ on a page, without its indentation."""
-    block = re.search(r"^```cpp\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)[1]
-    return [line.strip() for line in block.splitlines() if line.strip()]
+def lines_of(text):
+    """Without indentation and empty lines."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def loops_of(page):
+    """The blocks of C++ on a page."""
+    return map(lines_of, re.findall(r"^```cpp\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE))
 
 
 class Pages(unittest.TestCase):
+    def show(self, page, loop, example):
+        lines = lines_of((ROOT / f"examples/{example}.cpp").read_text())
+        self.assertGreater(len(loop), 8, page)
+        self.assertIn(loop, [lines[begin:begin + len(loop)] for begin in range(len(lines))], page)
+
     def test_show_the_loop_of_an_example(self):
-        lines = [line.strip() for line in (ROOT / "examples/typical_loop.cpp").read_text().splitlines() if line.strip()]
         for page in ("README.md", "docs/cpp.md"):
-            loop = loop_of(page)
-            self.assertGreater(len(loop), 8, page)
-            begin = lines.index(loop[0])
-            self.assertEqual(lines[begin:begin + len(loop)], loop, page)
+            self.show(page, next(loops_of(page)), "typical_loop")
+
+    def test_show_the_loops_beside_scripts_for_pytorch(self):
+        page = "docs/from-pytorch.md"
+        for loop, example in zip(loops_of(page), ("accumulate_and_clip", "save_and_resume", "trainer"), strict=True):
+            self.show(page, loop, example)
 
     def test_examples_are_short(self):
         for example in sorted((ROOT / "examples").glob("*.cpp")):

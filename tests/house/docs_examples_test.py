@@ -59,6 +59,38 @@ class Examples(unittest.TestCase):
         self.expect_done("train", "job.pbtxt", "--set", "train.steps=2")
         self.assertIn("accuracy", self.expect_done("eval", "job.pbtxt"))
 
+    def test_the_job_beside_a_script_for_pytorch_trains(self):
+        self.job_of("docs/from-pytorch.md")
+        (self.folder / "data").symlink_to(ROOT / "configs" / "data")
+        self.assertNotIn("warning", self.expect_done("validate", "job.pbtxt"))
+        self.expect_done("train", "job.pbtxt", "--set", "train.steps=2")
+        self.expect_done("train", "job.pbtxt", "--set", "train.steps=3")
+        lines = (self.folder / "runs/digits/metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        self.assertIn("resumed", [json.loads(line).get("event") for line in lines])
+
+    def test_scripts_for_pytorch_are_python(self):
+        scripts = blocks("docs/from-pytorch.md", "python")
+        self.assertEqual(2, len(scripts))
+        for script in scripts:
+            compile(script, "docs/from-pytorch.md", "exec")
+
+    def test_fields_beside_pytorch_are_those_of_a_job(self):
+        """Each `message { ... }` and each `path.of.a.field` of the page's tables."""
+        table = "".join(line for line in (ROOT / "docs/from-pytorch.md").read_text(encoding="utf-8").splitlines(True)
+                        if line.startswith("| "))
+        parts = "(?:amp|checkpoint|comm|data|optimizer|schedule|train)"
+        messages = set(re.findall(rf"`({parts} \{{[^`]*\}})`", table))
+        paths = set(re.findall(rf"`({parts}(?:\.\w+)+)(?:: [^`]*)?`", table))
+        self.assertGreater(len(messages), 6)
+        self.assertGreater(len(paths), 10)
+        job = ROOT / "configs/digits_convnet.pbtxt"
+        for message in messages - {"optimizer { sgd {} }"}:  # which lacks its rate
+            run = lockstep(self.folder, "validate", job, "--set", message.replace(" ", "=", 1), "--set", "train.steps=600",
+                           "--set", "train.eval_every=100")
+            self.assertEqual(0, run.returncode, f"{message}\n{run.stdout}{run.stderr}")
+        for path in paths:
+            self.assertNotIn(" field ", lockstep(self.folder, "validate", job, "--set", f"{path}=unset").stderr, path)
+
     def test_own_data_are_written_and_learned(self):
         page = "docs/train-your-own-data.md"
         self.job_of(page)
@@ -119,7 +151,7 @@ class Examples(unittest.TestCase):
         self.assertEqual(1, told.count(" 600/600 "))
 
     def test_jobs_stand_where_a_test_trains_them(self):
-        self.assertEqual(["README.md", "docs/train-your-own-data.md"],
+        self.assertEqual(["README.md", "docs/from-pytorch.md", "docs/train-your-own-data.md"],
                          [page for page in pages() if blocks(page, "prototext")])
 
     @staticmethod
