@@ -86,6 +86,11 @@ std::optional<StartFailure> found_in(std::string_view text, std::span<const Star
 
 bool is_of_a_daemons_start(std::string_view line) { return found_in(line, line_patterns()).has_value(); }
 
+bool is_count_of_failed_starts(std::string_view text) {
+  static const RE2 kCount(R"(\d+ total process(?:es)? failed to start\s*)");
+  return RE2::FullMatch(re2::StringPiece(text.data(), text.size()), kCount);
+}
+
 std::optional<StartFailure> start_failure(std::string_view remarks, std::string_view lines) {
   const std::optional<StartFailure> failure = found_in(remarks, remark_patterns());
   if (!failure) return std::nullopt;

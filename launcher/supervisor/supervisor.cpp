@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/supervisor/start_failure.h"
 #include "runtime/base/process.h"
 #include "runtime/base/program_search.h"
 #include "runtime/train/record/progress.h"
@@ -152,6 +153,7 @@ void Supervisor::wait() {
 
 void Supervisor::pass_output() {
   drain(mpirun_.output(), output_open_, [this](std::string_view text) {
+    if (!has_printed_ && is_count_of_failed_starts(text)) return;
     has_printed_ = true;
     output_.pass(text);
   });

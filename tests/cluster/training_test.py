@@ -109,7 +109,8 @@ exec /usr/bin/ssh "$@"
         self.on("a", "sh", "-c", f"echo '{shut}' >> /etc/ssh/ssh_config")
         self.assert_no_start(("a", "shut"), "host c takes no ssh connection: Connection refused")
         self.on("a", "cp", LOCKSTEP, "/local/lockstep")
-        self.assert_no_start("ab", "host b has no program /local/lockstep that it may run", lockstep="/local/lockstep")
+        self.assert_no_start("ab", "host b has no program /local/lockstep that it may run", ranks_a_host=2,
+                             lockstep="/local/lockstep")
 
     def processes_on(self, host):
         return self.cluster.run(host, "pgrep", "-l", "-x", "lockstep|mpirun|orted|ssh").stdout

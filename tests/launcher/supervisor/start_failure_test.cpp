@@ -93,6 +93,11 @@ TEST(StartFailure, HasLinesOfItsOwn) {
   }
 }
 
+TEST(StartFailure, HasACountOfItsOwn) {
+  EXPECT_TRUE(is_count_of_failed_starts("2 total processes failed to start\n"));
+  EXPECT_FALSE(is_count_of_failed_starts("step 2 total processes failed to start\n"));
+}
+
 TEST(StartFailure, SaysWhatToDo) {
   EXPECT_EQ(start_failure(kNoDaemon, "a@b: Permission denied (publickey).\n")->advice,
             "Let this user in there with a key: ssh-copy-id a@b");
