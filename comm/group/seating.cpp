@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <numeric>
 #include <string_view>
 
 #include "comm/group/rank_names.h"
@@ -55,7 +56,7 @@ Seating::Seating(const std::vector<Seat>& seats) : places_(seats.size()) {
     for (int i = 0; i < size; ++i) {
       const int first = ranks_per_node > 0 ? i / ranks_per_node * ranks_per_node : 0;
       places_[place_of(ranks[place_of(i)])] = {seats[place_of(ranks[place_of(i)])], i, size, ranks[place_of(first)],
-                                               CPU_COUNT(&cores) >= size};
+                                               CPU_COUNT(&cores)};
     }
   }
 }
@@ -89,7 +90,10 @@ Topology Seating::topology_of(const Group& group) const {
   const auto node_of = [&](int i) { return places_[place_of(group.ranks[place_of(i)])].node; };
   Topology topology;
   topology.size = static_cast<int>(group.ranks.size());
-  topology.spare_cores = places_[place_of(group.ranks[place_of(group.rank)])].spare_cores;
+  const Place& own = places_[place_of(group.ranks[place_of(group.rank)])];
+  topology.spare_cores = own.spare_cores();
+  topology.machine_cores = own.machine_cores;
+  topology.machine_ranks = own.machine_size;
   std::map<int, int> sizes;
   for (int i = 0; i < topology.size; ++i) {
     ++sizes[node_of(i)];
@@ -99,6 +103,17 @@ Topology Seating::topology_of(const Group& group) const {
   }
   topology.uniform = std::ranges::all_of(sizes, [&](const auto& node) { return node.second == topology.local_size(); });
   return topology;
+}
+
+Topology topology_of(Communicator& communicator) {
+  const Seat mine = Seat::of_this_process();
+  std::vector<Seat> seats;
+  for (const std::string& text : communicator.all_gather_text({reinterpret_cast<const char*>(&mine), sizeof mine})) {
+    std::memcpy(&seats.emplace_back(), text.data(), std::min(text.size(), sizeof mine));
+  }
+  Group group{.rank = communicator.rank(), .ranks = std::vector<int>(seats.size())};
+  std::iota(group.ranks.begin(), group.ranks.end(), 0);
+  return Seating(seats).topology_of(group);
 }
 
 }  // namespace lockstep::comm

@@ -31,6 +31,8 @@ struct Topology {
   int size = 1;             ///< the group's
   bool uniform = true;      ///< every node has as many ranks of the group
   bool spare_cores = true;  ///< every rank of this machine can have a core of its own
+  int machine_cores = 1;    ///< that the ranks of this machine may use, all together
+  int machine_ranks = 1;
 
   int local_size() const { return static_cast<int>(local.size()); }
   bool one_node() const { return local_size() == size; }
@@ -57,9 +59,14 @@ class Seating {
     int machine_rank = 0;
     int machine_size = 0;
     int node = 0;  ///< the world rank of the first rank of its node
-    bool spare_cores = true;
+    int machine_cores = 1;
+
+    bool spare_cores() const { return machine_cores >= machine_size; }
   };
   std::vector<Place> places_;
 };
+
+/// Which of the communicator's ranks share this rank's node. A collective.
+Topology topology_of(Communicator& communicator);
 
 }  // namespace lockstep::comm

@@ -5,13 +5,16 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/job_plan.h"
+#include "launcher/commands/prediction_report.h"
 #include "launcher/commands/rank.h"
 #include "launcher/commands/step_report.h"
 #include "launcher/supervisor/launch.h"
 #include "runtime/job/job.h"
+#include "runtime/kernels/cpu/threads.h"
 #include "runtime/step/replicated.h"
 #include "runtime/train/data_bench.h"
 #include "runtime/train/plan.h"
@@ -26,6 +29,7 @@ using Json = nlohmann::ordered_json;
 struct BenchCommand {
   JobOptions job;
   LaunchOptions launch;
+  PredictionOptions prediction;
   bool data = false;
   double seconds = 3;
   std::int64_t steps = 0;  ///< 0: as many as take some seconds
@@ -78,18 +82,34 @@ std::vector<std::string> rank_arguments(const BenchCommand& command) {
   for (const std::string& argument : command.job.arguments()) arguments.push_back(argument);
   arguments.insert(arguments.end(), {"--device", command.launch.device});
   if (command.steps > 0) arguments.insert(arguments.end(), {"--steps", std::to_string(command.steps)});
+  for (const std::string& argument : command.prediction.arguments()) arguments.push_back(argument);
   if (command.all) arguments.emplace_back("--all");
   if (command.json) arguments.emplace_back("--json");
   return arguments;
 }
 
-void print(const train::StepProfile& profile, const BenchCommand& command) {
-  const Json report = to_json(profile);
+void print(const train::StepProfile& profile, const std::optional<train::MeasuredLinks>& links,
+           const BenchCommand& command) {
+  Json report = to_json(profile);
+  report["prediction"] = links ? prediction_of(profile, command.prediction, *links) : Json();
   const std::size_t rows = command.all ? std::numeric_limits<std::size_t>::max() : kRows;
-  const std::string text =
+  std::string text =
       command.json ? report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : step_text(report, rows);
+  if (links && !command.json) text += prediction_text(report["prediction"]);
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
+}
+
+/// Before the bench, so that what cannot be predicted is said at once. A collective.
+train::MeasuredLinks measured_links(comm::Communicator& communicator, const PredictionOptions& options, Device device) {
+  const comm::RankLayout run = train::layout_of(communicator);
+  step::on_rank_zero(communicator, [&] {
+    if (device != kCpu) {
+      throw UsageError("--predict knows how CPUs reduce, but the ranks are on GPUs", "Give --device cpu.");
+    }
+    options.layouts(run);
+  });
+  return train::measure_links(communicator, kernels::cpu::threads());
 }
 
 ExitCode bench_steps(const BenchCommand& command) {
@@ -109,8 +129,10 @@ ExitCode bench_steps(const BenchCommand& command) {
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     comm::Communicator& communicator = *world.communicator();
     step::on_rank_zero(communicator, [&] { require_sound(checked); });
+    std::optional<train::MeasuredLinks> links;
+    if (command.prediction.given()) links = measured_links(communicator, command.prediction, device);
     const train::StepProfile profile = train::bench_steps(world, checked.job, command.steps, device);
-    step::on_rank_zero(communicator, [&] { print(profile, command); });
+    step::on_rank_zero(communicator, [&] { print(profile, links, command); });
     return ExitCode::kDone;
   });
 }
@@ -137,6 +159,7 @@ void add_bench(CLI::App& app, Action& chosen) {
                               bench.get_option("--device"), bench.get_option("--interface")}) {
     data.excludes(option);
   }
+  command->prediction.add_to(bench, &data);
   bench.add_flag("--json", command->json, "print the result as JSON");
   bench.callback([command, &chosen] {
     chosen = [command] { return command->data ? bench_data(*command) : bench_steps(*command); };

@@ -10,12 +10,13 @@
 #include "runtime/data/description.h"
 #include "runtime/data/sampler.h"
 #include "runtime/job/job.h"
+#include "runtime/job/training_options.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/floors.h"
-#include "runtime/tensor/stream.h"
 #include "runtime/train/derived_steps.h"
 #include "runtime/train/initial_weights.h"
 #include "runtime/train/job_step.h"
+#include "runtime/train/link_bench.h"
 #include "runtime/train/network.h"
 #include "runtime/train/rank_status.h"
 #include "runtime/train/same_data.h"
@@ -48,33 +49,6 @@ MachineFloors measure_floors(Device device) {
           .cache_gb_per_s = giga(kernels::copy_floor(kInCache, device))};
 }
 
-/// The shortest of `count` all-reduces, in seconds. A collective.
-double all_reduce_seconds(comm::Communicator& communicator, const Tensor& buffer, int count) {
-  const Stream stream = Stream::current(buffer.device());
-  double least = 0;
-  for (int i = 0; i <= count; ++i) {  // the first one apart: it may make connections
-    communicator.barrier(Stream::calling_thread());
-    const auto begin = Clock::now();
-    communicator.all_reduce(buffer, comm::ReduceOp::kSum, 1.0f, stream);
-    stream.synchronize();
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (i == 1 || (i > 1 && seconds < least)) least = seconds;
-  }
-  return least;
-}
-
-TransportFloor measure_transport(comm::Communicator& communicator) {
-  constexpr std::int64_t kNumbers = std::int64_t{1} << 20;
-  constexpr int kSmallOnes = 50, kLargeOnes = 10;
-  const Storage memory = communicator.allocate(kNumbers * sizeof(float));
-  const Tensor all = Tensor::view(memory, 0, {kNumbers}, DType::kFloat32);
-  const double alpha = all_reduce_seconds(communicator, all.rows(0, 1), kSmallOnes);
-  const double large = all_reduce_seconds(communicator, all, kLargeOnes);
-  return {.transport = communicator.description(),
-          .alpha_us = 1e6 * alpha,
-          .gb_per_s = 1e-9 * static_cast<double>(all.bytes()) / std::max(large - alpha, 1e-9)};
-}
-
 /// Rank 0's choice, which all ranks take.
 std::int64_t agreed_steps(std::int64_t given, double ms_of_one, comm::Communicator& communicator) {
   if (given > 0) return given;
@@ -104,7 +78,9 @@ class Bench {
             job, data::steps_per_epoch(data_.train()->size(), job.data().global_batch(), job.data().drop_last()))),
         network_(job_, data::describe(*data_.train()), device),
         status_(world.rank()),
-        clock_(device),
+        clock_(
+            device, [] { return Clock::now().time_since_epoch(); },
+            [this](const step::ClockedEvent& event) { events_.push_back(event); }),
         step_(job_, world, network_, status_, {&clock_}),
         in_flight_(network_, step_, communicator_) {
     require_same_data([this] { return data_.digests(); }, communicator_);
@@ -123,16 +99,19 @@ class Bench {
     double ms = 0;
     std::optional<double> waited_ms;  ///< for other ranks
     step::StepTimes times;
+    StepSchedule schedule;
   };
   Clocked run_clocked() {
+    events_.clear();
     const auto begin = Clock::now();
     clock_.begin();
     const StepReport report = train();
     const step::StepTimes times = clock_.end();
     samples_ = report.samples;
     const double ms = milliseconds(Clock::now() - begin);
-    if (!report.rank_seconds) return {ms, std::nullopt, times};
-    return {ms, 1e3 * *report.rank_seconds, times};
+    Clocked clocked{.ms = ms, .times = times, .schedule = step_schedule_of(events_)};
+    if (report.rank_seconds) clocked.waited_ms = 1e3 * *report.rank_seconds;
+    return clocked;
   }
 
   void describe(StepProfile& profile) {
@@ -146,9 +125,25 @@ class Bench {
     profile.buckets = static_cast<std::int64_t>(step_.ddp().reducer().buckets().size());
     profile.wire_dtype = network_.arena().wire().dtype();
     profile.compute_dtype = network_.arena().options().compute_dtype;
+    describe(profile.schedule);
   }
 
  private:
+  void describe(StepSchedule& schedule) {
+    const comm::DdpOptions options = job::ddp_options(job_.comm());
+    for (const comm::Bucket& bucket : step_.ddp().reducer().buckets()) {
+      schedule.bucket_elements.push_back(bucket.end - bucket.begin);
+    }
+    const DType wire = network_.arena().wire().dtype();
+    schedule.reduced_dtype = options.reduce_in_float32 && is_reduced(wire) ? DType::kFloat32 : wire;
+    schedule.lanes = options.reduction_streams;
+    schedule.norm_group = options.sync_batch_norm_group;
+    const auto& norms = network_.arena().statistics();
+    if (!options.sync_batch_norm || norms.empty()) return;
+    for (const auto& [name, statistics] : norms) schedule.norm_numbers += statistics->committed().numel();
+    schedule.norm_numbers /= static_cast<std::int64_t>(norms.size());
+  }
+
   StepReport train() {
     in_flight_.launch(++number_, data_, [] { return false; });
     StepsInFlight::Finished finished = in_flight_.finish();
@@ -161,6 +156,7 @@ class Bench {
   job::Job job_;
   Network network_;
   RankStatus status_;
+  std::vector<step::ClockedEvent> events_;  ///< of the step that is timed
   step::StepClock clock_;
   JobStep step_;
   StepsInFlight in_flight_;
@@ -185,17 +181,20 @@ StepProfile bench_steps(comm::World& world, const job::Job& given, std::int64_t 
   for (int i = 1; i < kWarmUpSteps; ++i) ms = std::min(ms, bench.run());
   profile.steps = agreed_steps(steps, ms, communicator);
   std::vector<double> clocked, unclocked, waited;
+  std::vector<StepSchedule> schedules;
   std::array<std::vector<double>, step::kStepParts> parts;
   for (std::int64_t i = 0; i < profile.steps; ++i) {
     unclocked.push_back(bench.run());
     const Bench::Clocked step = bench.run_clocked();
     clocked.push_back(step.ms);
+    schedules.push_back(step.schedule);
     if (step.waited_ms) waited.push_back(*step.waited_ms);
     for (std::size_t p = 0; p < parts.size(); ++p) parts[p].push_back(milliseconds(step.times.parts[p]));
   }
   profile.step = spread_of(clocked);
   profile.unclocked = spread_of(unclocked);
   for (std::size_t p = 0; p < parts.size(); ++p) profile.parts[p] = spread_of(parts[p]);
+  profile.schedule = median_of(schedules, profile.unclocked.p50 / profile.step.p50);
   bench.describe(profile);
   RankProfile mine{.step_ms = profile.step.mean};
   if (!waited.empty()) mine.waited_ms = spread_of(waited).mean;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/step/step_clock.h"
+#include "runtime/train/step_schedule.h"
 
 namespace lockstep::train {
 
@@ -85,6 +86,7 @@ struct StepProfile {
   std::int64_t buckets = 0;
   DType wire_dtype = DType::kFloat32;
   DType compute_dtype = DType::kFloat32;
+  StepSchedule schedule;  ///< of this rank, without what the clock costs
 
   double part(step::StepPart part) const { return parts[static_cast<std::size_t>(part)].mean; }
   /// A part's share of the step.

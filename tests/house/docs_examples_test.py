@@ -195,6 +195,13 @@ class Examples(unittest.TestCase):
         # train is required for what is required in it; a choice has no field of its own, as steps or epochs.
         self.assertEqual(asked - {"fault[i]", "data.eval", "train.steps"}, documented - {"train"})
 
+    def test_the_prediction_of_a_step_has_a_row_for_each_number_of_ranks(self):
+        command = next(block for block in blocks("docs/performance.md", "") if block.startswith("lockstep bench"))
+        (self.folder / "configs").symlink_to(ROOT / "configs")
+        told = self.expect_done(*shlex.split(command)[1:], "--device", "cpu", "--steps", "3")
+        table = told[told.index("\nprediction"):]
+        self.assertEqual(["2", "8", "64", "1000"], re.findall(r"^ *(\d+) .*extrapolation$", table, re.MULTILINE))
+
     def test_every_command_is_one_that_lockstep_takes(self):
         """By lockstep validate, on a ready job: nothing is started."""
         commands = []

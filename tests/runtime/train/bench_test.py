@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """lockstep bench: where a step's time goes."""
 import json
+import os
 import subprocess
 import unittest
 
@@ -11,7 +12,11 @@ PARTS = ["data", "forward", "backward", "communication", "optimizer", "rest"]
 SPREAD = {"mean": float, "p10": float, "p50": float, "p90": float}
 SCHEMA = {"device": str, "threads": int, "samples": int, "steps": int, "step": dict, "unclocked": dict,
           "clock_cost": float, "parts": dict, "operations": list, "layers": list, "floors": dict, "buckets": int,
-          "wire_dtype": str, "ranks": list, "straggler": (int, type(None)), "bound": dict}
+          "wire_dtype": str, "ranks": list, "straggler": (int, type(None)), "bound": dict, "prediction": type(None)}
+PREDICTION = {"own_step_ms": float, "spare_cores": bool, "host": dict, "network": dict, "steps": list}
+PREDICTED = {"ranks": int, "hosts": int, "samples": float, "step_ms": float, "exposed_ms": float, "taken_ms": float,
+             "efficiency": float,
+             "samples_per_s": float, "extrapolation": bool}
 NUMBER = (float, int, type(None))
 OPERATION = {"name": str, "kind": str, "dtype": (str, type(None)), "calls": float, "ms": float, "share": float,
              "gflop_per_s": NUMBER, "gb_per_s": NUMBER, "of_floor": NUMBER, "implementation": (str, type(None))}
@@ -30,11 +35,12 @@ train { steps: 10 }
 
 
 class Bench(RunTest):
-    def bench(self, *options, job=DIGITS, settings=(), code=0):
+    def bench(self, *options, job=DIGITS, settings=(), code=0, environment=None):
         command = [LOCKSTEP, "bench", str(job), *options]
         for setting in settings:
             command += ["--set", setting]
-        told = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder)
+        told = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder,
+                              env={**os.environ, **(environment or {})})
         self.assertEqual(told.returncode, code, told.stderr)
         return told
 
@@ -122,12 +128,63 @@ class Bench(RunTest):
         everything = self.bench("--device", "cpu", "--steps", "3", "--all").stdout
         self.assertGreater(len(everything.splitlines()), len(told.splitlines()))
 
+    def test_a_lone_rank_predicts_others_over_the_network_that_is_given(self):
+        report = self.report("--predict", "1,2,4,1000:2", "--network-gbps", "10", "--latency-us", "20", job=MLP)
+        prediction = report["prediction"]
+        self.assert_has(prediction, PREDICTION)
+        self.assertEqual(prediction["network"]["latency_us"], 20)
+        self.assertEqual((prediction["network"]["measured"], prediction["host"]["measured"]), (False, False))
+        self.assertAlmostEqual(prediction["network"]["gbit_per_s"], 9.41, delta=0.01)
+        own = prediction["own_step_ms"]
+        self.assertGreater(own, 0)
+        self.assertLess(own, 2 * report["unclocked"]["p90"])
+        for row in prediction["steps"]:
+            self.assert_has(row, PREDICTED)
+            self.assertAlmostEqual(row["step_ms"], own + row["exposed_ms"] + row["taken_ms"], delta=1e-9 * row["step_ms"])
+            self.assertAlmostEqual(row["efficiency"], own / row["step_ms"])
+            self.assertAlmostEqual(row["samples_per_s"], 1e3 * row["samples"] / row["step_ms"])
+        one, two, four, many = prediction["steps"]
+        self.assertEqual([(row["ranks"], row["hosts"], row["samples"]) for row in prediction["steps"]],
+                         [(1, 1, 64), (2, 1, 128), (4, 2, 256), (1000, 500, 64_000)])
+        self.assertEqual([row["extrapolation"] for row in prediction["steps"]], [False, True, True, True])
+        self.assertEqual((one["step_ms"], one["exposed_ms"]), (own, 0))
+        self.assertGreater(four["exposed_ms"], two["exposed_ms"])
+        # A meeting, the gradients, the verdict and the sums: each at least one way there and back.
+        self.assertGreater(four["exposed_ms"], 3 * 2 * 0.02)
+        self.assertGreater(many["exposed_ms"], four["exposed_ms"])
+
+    def test_a_run_measures_its_host_and_its_network(self):
+        require_mpi()
+        within = self.report("--nproc", "2", "--predict", "2", job=MLP)["prediction"]
+        self.assertTrue(within["host"]["measured"])
+        self.assertGreater(within["host"]["gb_per_s"], 0)
+        self.assertIsNone(within["network"])
+        self.assertFalse(within["steps"][0]["extrapolation"])
+        between = self.report("--nproc", "2", "--predict", "2,4", job=MLP, environment={"LOCKSTEP_RANKS_PER_NODE": "1"})
+        prediction = between["prediction"]
+        self.assertFalse(prediction["host"]["measured"])
+        self.assertTrue(prediction["network"]["measured"])
+        self.assertEqual(prediction["network"]["transport"], "mpi")
+        self.assertGreater(prediction["network"]["gbit_per_s"], 0)
+        self.assertGreater(prediction["network"]["latency_us"], 0)
+        self.assertEqual([(row["ranks"], row["hosts"], row["extrapolation"]) for row in prediction["steps"]],
+                         [(2, 2, False), (4, 4, True)])
+
     def test_wrong_use_is_a_sentence(self):
         for options, sentence in ((("--steps", "0"), "--steps"),
                                   (("--run-dir", "here"), "there is no option --run-dir"),
                                   (("--data", "--nproc", "2"), "--nproc excludes --data"),
                                   (("--data", "--steps", "2"), "--steps excludes --data"),
                                   (("--seconds", "2"), "--seconds requires --data"),
+                                  (("--predict", "2,x"), '--predict 2,x: expected numbers of ranks from 1 to 1000000, found "x"'),
+                                  (("--predict", "0"), "from 1 to 1000000"),
+                                  (("--predict", "2:"), 'found ""'),
+                                  (("--predict", "6:4"), "6 ranks are no multiple of the 4 that a host has"),
+                                  (("--predict", "2"), "2 ranks are on 2 hosts, and the network between them is not known"),
+                                  (("--network-gbps", "1"), "--network-gbps requires --predict"),
+                                  (("--predict", "2", "--latency-us", "1"), "--latency-us requires --network-gbps"),
+                                  (("--predict", "2", "--network-gbps", "0"), "--network-gbps"),
+                                  (("--data", "--predict", "2"), "--data excludes --predict"),
                                   (("--set", "data.train=unset"), "data.train")):
             told = self.bench(*options, code=2)
             self.assertIn(sentence, told.stderr)
