@@ -80,6 +80,10 @@ std::vector<std::string> PredictionOptions::arguments() const {
 
 std::vector<comm::RankLayout> PredictionOptions::layouts(const comm::RankLayout& run) const {
   const Request request = request_in(predict);
+  if (run.ranks % run.ranks_per_host != 0) {
+    throw UsageError(fmt::format("--predict {}: the run's hosts have different numbers of ranks", predict),
+                     "Give every host as many: --hosts a:2,b:2.");
+  }
   const std::int64_t per_host = request.ranks_per_host > 0 ? request.ranks_per_host : run.ranks_per_host;
   std::vector<comm::RankLayout> layouts;
   for (const std::int64_t ranks : request.ranks) {
@@ -103,7 +107,8 @@ comm::RankLinks PredictionOptions::links(const train::MeasuredLinks& measured,
   comm::RankLinks links = measured.links;
   // A rank reads as many bytes of the others' gradients as the buffer has, and writes as many.
   if (!measured.in_host) links.host_gb_per_s = floors.memory_gb_per_s / 2;
-  if (!measured.spare_cores) links.copy_gb_per_s = floors.memory_gb_per_s;
+  // The times of a run of several ranks have what reductions take from them.
+  if (!measured.spare_cores && measured.layout.ranks == 1) links.copy_gb_per_s = floors.memory_gb_per_s;
   if (network_gbps > 0) {
     links.network_gbps = kDataOfFrames * network_gbps;
     links.latency_us = latency_us;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
+#include <vector>
 
 #include "comm/group/seating.h"
 #include "runtime/tensor/stream.h"
@@ -28,26 +30,30 @@ struct AllReduceTimes {
   }
 };
 
-/// The shortest of `count` all-reduces, in us. A collective.
-double all_reduce_us(Communicator& communicator, const Tensor& buffer, int count) {
+/// The times of `count` all-reduces, in us. A collective.
+std::vector<double> all_reduce_us(Communicator& communicator, const Tensor& buffer, int count) {
   const Stream stream = Stream::current(buffer.device());
-  double least = 0;
+  std::vector<double> times;
   for (int i = 0; i <= count; ++i) {  // the first one apart: it may make connections
     communicator.barrier(Stream::calling_thread());
     const auto begin = std::chrono::steady_clock::now();
     communicator.all_reduce(buffer, comm::ReduceOp::kSum, 1.0f, stream);
     stream.synchronize();
     const double us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
-    if (i == 1 || (i > 1 && us < least)) least = us;
+    if (i > 0) times.push_back(us);
   }
-  return least;
+  return times;
 }
 
-AllReduceTimes time_all_reduces(Communicator& communicator) {
+double least_time(std::vector<double> times) { return std::ranges::min(times); }
+double median_time(std::vector<double> times) { return spread_of(std::move(times)).p50; }
+
+/// `choose` gives the time that stands for all.
+AllReduceTimes time_all_reduces(Communicator& communicator, double (*choose)(std::vector<double> times)) {
   const Storage memory = communicator.allocate(kNumbers * sizeof(float));
   const Tensor all = Tensor::view(memory, 0, {kNumbers}, DType::kFloat32);
-  return {.small_us = all_reduce_us(communicator, all.rows(0, 1), kSmallOnes),
-          .large_us = all_reduce_us(communicator, all, kLargeOnes)};
+  return {.small_us = choose(all_reduce_us(communicator, all.rows(0, 1), kSmallOnes)),
+          .large_us = choose(all_reduce_us(communicator, all, kLargeOnes))};
 }
 
 /// The links with which hosts of one rank each would take these times.
@@ -65,7 +71,7 @@ RankLayout layout_of(const comm::Topology& topology) { return {topology.size, to
 }  // namespace
 
 TransportFloor measure_transport(Communicator& communicator) {
-  const AllReduceTimes times = time_all_reduces(communicator);
+  const AllReduceTimes times = time_all_reduces(communicator, least_time);
   return {.transport = communicator.description(), .alpha_us = times.small_us, .gb_per_s = times.large_gb_per_s()};
 }
 
@@ -79,14 +85,14 @@ MeasuredLinks measure_links(Communicator& communicator, int threads) {
   if (communicator.description().starts_with("tcp")) links.hosts = RankLinks::Between::kTcp;
   const auto host = communicator.split(topology.local.front(), communicator.rank(), "bench a host");
   if (host->size() > 1) {
-    const AllReduceTimes times = time_all_reduces(*host);
+    const AllReduceTimes times = time_all_reduces(*host, median_time);
     measured.in_host = true;
     links.host_alpha_us = times.small_us;
     links.host_gb_per_s = times.large_gb_per_s();
   }
   if (topology.one_node()) return measured;
   const auto firsts = communicator.split(topology.local_rank == 0 ? 0 : -1, communicator.rank(), "bench the network");
-  if (firsts) fit_network(time_all_reduces(*firsts), firsts->size(), links);
+  if (firsts) fit_network(time_all_reduces(*firsts, median_time), firsts->size(), links);
   measured.between_hosts = true;
   communicator.barrier(Stream::calling_thread());
   return measured;

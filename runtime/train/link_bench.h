@@ -7,7 +7,7 @@
 
 namespace lockstep::train {
 
-/// An all-reduce of all ranks: of one number, and of 4 MiB. A collective.
+/// The shortest all-reduces of all ranks: of one number, and of 4 MiB. A collective.
 TransportFloor measure_transport(comm::Communicator& communicator);
 
 /// How ranks reach each other, as far as the run's ranks can tell.
@@ -22,9 +22,9 @@ struct MeasuredLinks {
 /// Where this rank's run has its ranks. A collective.
 comm::RankLayout layout_of(comm::Communicator& communicator);
 
-/// Takes the times of all-reduces between the ranks of each host, and between the hosts' first ranks. The network's are
-/// those with which comm::all_reduce_cost() gives the measured times. `threads`: with which a rank computes. Ranks of
-/// the CPU. A collective.
+/// Takes the median times of all-reduces between the ranks of each host, and between the hosts' first ranks. The
+/// network's are those with which comm::all_reduce_cost() gives the measured times. `threads`: with which a rank
+/// computes. Ranks of the CPU. A collective.
 MeasuredLinks measure_links(comm::Communicator& communicator, int threads);
 
 }  // namespace lockstep::train
