@@ -27,7 +27,7 @@ struct Foreign {
 };
 
 const std::vector<Foreign>& foreign_options() {
-  static const std::vector<Foreign> kForeign{
+  static const std::vector<Foreign> foreign{
       {{"--lr", "--learning-rate"}, "--set", "0.1", "a field of the job says it: --set optimizer.{1}.lr={0}"},
       {{"--weight-decay"}, "--set", "1e-4", "a field of the job says it: --set optimizer.{1}.weight_decay={0}"},
       {{"--batch-size", "--train-batch-size"},
@@ -61,7 +61,7 @@ const std::vector<Foreign>& foreign_options() {
       {{"--nodes", "--nnodes", "--num-nodes"}, "--hosts", "", "hosts are named: --hosts a:4,b:4"},
       {{"--output-dir", "--save-dir", "--default-root-dir"}, "--run-dir", "DIR", "a run has a folder: --run-dir {0}"},
   };
-  return kForeign;
+  return foreign;
 }
 
 /// Whether it is neither an option nor the job; "-0.5" is a number.

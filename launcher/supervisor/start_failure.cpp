@@ -20,7 +20,7 @@ struct StartPattern {
 
 /// Lines of OpenSSH and of shells: bash, dash, zsh. The first one that is found is the cause.
 std::span<const StartPattern> line_patterns() {
-  static const StartPattern kLines[] = {
+  static const StartPattern lines[] = {
       {R"((?m)^ssh: Could not resolve hostname ([^\s:]+):)", "host {0} is unknown: its name has no address",
        "Correct the name in --hosts, or give it an address in DNS or /etc/hosts."},
       {R"((?m)^ssh: connect to host (\S+) port \d+: ([^\r\n]+))", "host {0} takes no ssh connection: {1}",
@@ -46,12 +46,12 @@ std::span<const StartPattern> line_patterns() {
       {R"((?m)^(\S*\b(?:orted|prted)): error while loading shared libraries: ([^\s:]+))",
        "{0}, Open MPI's daemon, lacks {1} on one of the hosts", "Install the same Open MPI on each host."},
   };
-  return kLines;
+  return lines;
 }
 
 /// mpirun's remarks. The fields of one stand in lines of their own.
 std::span<const StartPattern> remark_patterns() {
-  static const StartPattern kRemarks[] = {
+  static const StartPattern remarks[] = {
       {R"((?s)unable to (?:launch|find) the specified .*?Executable:\s+([^\n]+)\n\s*Node:\s+([^\n]+))",
        "host {1} has no program {0} that it may run", "Each host needs the same build at the same path."},
       {R"((?s)unable to (?:launch|find) the specified .*?Node:\s+([^\n]+)\n\s*Executable:\s+([^\n]+))",
@@ -65,7 +65,7 @@ std::span<const StartPattern> remark_patterns() {
       {R"(daemon has unexpectedly failed after launch)", "its daemon has failed on one of the hosts",
        "Check that each host has the same Open MPI, and a network that leads back to this one: --interface NAME|NET."},
   };
-  return kRemarks;
+  return remarks;
 }
 
 std::optional<StartFailure> found_in(std::string_view text, std::span<const StartPattern> patterns) {
@@ -87,8 +87,8 @@ std::optional<StartFailure> found_in(std::string_view text, std::span<const Star
 bool is_of_a_daemons_start(std::string_view line) { return found_in(line, line_patterns()).has_value(); }
 
 bool is_count_of_failed_starts(std::string_view text) {
-  static const RE2 kCount(R"(\d+ total process(?:es)? failed to start\s*)");
-  return RE2::FullMatch(re2::StringPiece(text.data(), text.size()), kCount);
+  static const RE2 count(R"(\d+ total process(?:es)? failed to start\s*)");
+  return RE2::FullMatch(re2::StringPiece(text.data(), text.size()), count);
 }
 
 std::optional<StartFailure> start_failure(std::string_view remarks, std::string_view lines) {

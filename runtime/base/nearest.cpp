@@ -56,7 +56,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 }
 
 std::string name_list(std::string_view word, std::span<const std::string> names, std::string_view where) {
-  const std::string all = fmt::format("{}", fmt::join(names, kBetweenNames));
+  std::string all = fmt::format("{}", fmt::join(names, kBetweenNames));
   if (all.size() <= kListLine) return all;
   const std::string_view sought = word.substr(0, kLongestWord);
   std::vector<std::pair<std::size_t, std::string_view>> ordered;
