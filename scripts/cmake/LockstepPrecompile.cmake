@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The headers that nearly every unit includes are compiled once. Not where files are compiled one by one, so that each is
-# seen to include what it needs; nor with ccache, which stores nothing that was compiled with them.
-set(LOCKSTEP_PRECOMPILES OFF)
-if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(LOCKSTEP_PRECOMPILES ON)
-endif()
+# The headers that nearly every unit includes, compiled once where LOCKSTEP_PRECOMPILES says so.
 set(LOCKSTEP_COMMON_HEADERS
     <fmt/format.h> <algorithm> <array> <chrono> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span>
     <string> <string_view> <utility> <vector>)

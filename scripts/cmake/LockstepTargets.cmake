@@ -25,12 +25,20 @@ if(BUILD_SHARED_LIBS)
                       "independent and may go into a shared library of yours.")
 endif()
 
-if(PROJECT_IS_TOP_LEVEL)
+# GCC compiles the headers that nearly every unit includes once (LockstepPrecompile.cmake). Not where files are compiled one
+# by one, so that each is seen to include what it needs. ccache stores nothing that was compiled with them, and serves the
+# other builds.
+set(LOCKSTEP_PRECOMPILES OFF)
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(LOCKSTEP_PRECOMPILES ON)
+elseif(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(CCACHE_PROGRAM ccache)
-  if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  if(CCACHE_PROGRAM)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
   endif()
-else()
+endif()
+
+if(NOT PROJECT_IS_TOP_LEVEL)
   # A program that links to the libraries links to theirs, which it has to know from its own folder.
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL TRUE)
 endif()
