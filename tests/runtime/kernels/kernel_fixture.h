@@ -13,51 +13,39 @@
 #include "runtime/kernels/backend_choice.h"
 #include "runtime/kernels/cuda_backend.h"
 #include "runtime/tensor/device_value.h"
+#include "tests/runtime/kernels/function_ref.h"
 #include "tests/runtime/kernels/tables.h"
 #include "tests/runtime/kernels/tensors.h"
-#include "tests/runtime/kernels/typed_tests.h"
-#include "tests/support/devices.h"
+#include "tests/runtime/kernels/test_on.h"
 
 namespace lockstep::kernels::testing {
 
 /// A test of families of the device's backend, for each device and dtype. Inputs are made on the CPU; `on` is where a
 /// run computes: on(x) is x there, on.empty() an output, and on->add() its backend's operation.
 ///
-///   template <class T> using AddTest = KernelTest<T, Elementwise>;
-///   TYPED_TEST_SUITE(AddTest, AllTypes, OnName);
-///   TYPED_TEST(AddTest, BroadcastsOverRows) {
-///     const Tensor a = this->random({3, 4}, 1), b = this->random({4}, 2);
-///     this->expect_matches_reference([&](const auto& on) {
+///   using AddTest = KernelTest<Elementwise>;
+///   INSTANTIATE_TEST_SUITE_P(On, AddTest, kAllTypes, name_of_on);
+///   TEST_P(AddTest, BroadcastsOverRows) {
+///     const Tensor a = random({3, 4}, 1), b = random({4}, 2);
+///     expect_matches_reference([&](const Place& on) {
 ///       const Tensor out = on.empty({3, 4});
 ///       on->add(on(a), on(b), out);
 ///       return std::vector{out};
-///     }, this->bounds());
+///     }, bounds());
 ///   }
-template <class T, class... Families>
-class KernelTest : public ::testing::Test {
+template <class... Families>
+class KernelTest : public TestOn {
  protected:
-  static constexpr Device kDevice = T::device;
-  static constexpr DType kDType = T::dtype;
-  /// The dtype of statistics and losses beside kDType.
-  static constexpr DType kWide = kDType == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-
   void SetUp() override {
-    if (const auto reason = lockstep::devices::why_skipped(kDevice)) GTEST_SKIP() << *reason;
-    set_tf32(T::kTf32);
+    TestOn::SetUp();
+    set_tf32(GetParam().tf32);
   }
   void TearDown() override { set_tf32(false); }
 
-  static Tensor random(const Shape& shape, std::uint32_t seed, double low = -1, double high = 1) {
-    return random_tensor(shape, kDType, seed, low, high);
-  }
-  static Tensor random_wide(const Shape& shape, std::uint32_t seed, double low = -1, double high = 1) {
-    return random_tensor(shape, kWide, seed, low, high);
-  }
-
   /// bounds_for(), wider where products are rounded to TF32: each operand to 10 bits of mantissa.
-  static Bounds bounds(std::int64_t terms = 1, double magnitude = 1, DType dtype = kDType) {
-    Bounds bounds = bounds_for(dtype, terms, magnitude);
-    if (T::kTf32) bounds.absolute += 0x1p-10 * static_cast<double>(terms) * magnitude;
+  static Bounds bounds(std::int64_t terms = 1, double magnitude = 1, DType stored = dtype()) {
+    Bounds bounds = bounds_for(stored, terms, magnitude);
+    if (GetParam().tf32) bounds.absolute += 0x1p-10 * static_cast<double>(terms) * magnitude;
     return bounds;
   }
 
@@ -80,12 +68,12 @@ class KernelTest : public ::testing::Test {
       there.copy_from(tensor);
       return there;
     }
-    Tensor empty(const Shape& shape, DType dtype = kDType) const {
+    Tensor empty(const Shape& shape, DType dtype = TestOn::dtype()) const {
       const std::size_t offset = unaligned_ ? size_of(dtype) : 0;
       const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * size_of(dtype);
       return Tensor::view(Storage::allocate(offset + bytes, device_), offset, shape, dtype);
     }
-    Tensor zeros(const Shape& shape, DType dtype = kDType) const { return copy(Tensor::zeros(shape, dtype)); }
+    Tensor zeros(const Shape& shape, DType dtype = TestOn::dtype()) const { return copy(Tensor::zeros(shape, dtype)); }
     /// A number, or a struct of them, that kernels read and write there.
     template <class V>
     DeviceValue<V> value(const V& host) const {
@@ -101,17 +89,16 @@ class KernelTest : public ::testing::Test {
     const ScopedBackend scope(reference_backend());
     return Place(kCpu);
   }
-  static Place tested() { return Place(kDevice); }
+  static Place tested() { return Place(device()); }
 
   /// run(on) computes and returns its outputs as a vector; the device's must be those of the reference, whether or not
   /// tensors are aligned for wide accesses.
-  template <class Run>
-  void expect_matches_reference(Run run, const Bounds& bounds,
-                                const std::source_location& where = std::source_location::current()) {
+  static void expect_matches_reference(FunctionRef<std::vector<Tensor>(const Place&)> run, const Bounds& bounds,
+                                       const std::source_location& where = std::source_location::current()) {
     const std::vector<Tensor> expected = run(reference());
     for (const bool unaligned : {false, true}) {
       SCOPED_TRACE(unaligned ? "unaligned" : "aligned");
-      const std::vector<Tensor> found = run(Place(kDevice, unaligned));
+      const std::vector<Tensor> found = run(Place(device(), unaligned));
       ASSERT_EQ(found.size(), expected.size());
       for (std::size_t i = 0; i < found.size(); ++i) {
         SCOPED_TRACE("output " + std::to_string(i));

@@ -8,12 +8,11 @@ namespace {
 using kernels::testing::random_tensor;
 using kernels::testing::values_of;
 using lockstep::testing::expect_second_gradients;
-using ops::testing::AllTypes;
-using ops::testing::OnName;
+using ops::testing::kAllTypes;
+using ops::testing::name_of_on;
 
-template <class T>
-class AttentionTest : public ops::testing::OperationTest<T> {};
-TYPED_TEST_SUITE(AttentionTest, AllTypes, OnName);
+class AttentionTest : public ops::testing::OperationTest {};
+INSTANTIATE_TEST_SUITE_P(On, AttentionTest, kAllTypes, name_of_on);
 
 Tensor attention(const std::vector<Tensor>& in, const AttentionOptions& options = {}) {
   return scaled_dot_product_attention(in[0], in[1], in[2], options);
@@ -22,33 +21,31 @@ Tensor attention(const std::vector<Tensor>& in, const AttentionOptions& options 
 // The backward pass reads the rounded result, which PyTorch keeps too.
 constexpr testing::Accuracy accuracy(std::int64_t terms) { return {.terms = terms, .intermediate = 0.5}; }
 
-TYPED_TEST(AttentionTest, OfEveryLength) {
+TEST_P(AttentionTest, OfEveryLength) {
   for (const auto& [queries, keys] : {std::pair{1, 1}, {2, 7}, {65, 3}, {3, 65}, {5, 0}, {0, 5}}) {
     for (const bool causal : {false, true}) {
-      this->check([causal](const auto& in) { return attention(in, {.causal = causal}); },
-                  {this->random({2, queries, 3}, 1), this->random({2, keys, 3}, 2), this->random({2, keys, 2}, 3)},
-                  accuracy(queries + keys));
+      check([causal](const auto& in) { return attention(in, {.causal = causal}); },
+            {random({2, queries, 3}, 1), random({2, keys, 3}, 2), random({2, keys, 2}, 3)}, accuracy(queries + keys));
     }
   }
 }
 
-TYPED_TEST(AttentionTest, OfAnyLeadingDimensions) {
+TEST_P(AttentionTest, OfAnyLeadingDimensions) {
   for (const Shape& shape : {Shape{4, 3}, Shape{2, 4, 3}, Shape{2, 1, 4, 3}, Shape{2, 1, 3, 4, 3}, Shape{0, 2, 4, 3}}) {
-    this->check([](const auto& in) { return attention(in, {.scale = 0.3}); },
-                {this->random(shape, 1), this->random(shape, 2), this->random(shape, 3)}, accuracy(8));
+    check([](const auto& in) { return attention(in, {.scale = 0.3}); },
+          {random(shape, 1), random(shape, 2), random(shape, 3)}, accuracy(8));
   }
 }
 
-TYPED_TEST(AttentionTest, HeadsOfQueriesShareHeadsOfKeys) {
-  this->check([](const auto& in) { return attention(in, {.causal = true}); },
-              {this->random({2, 4, 3, 3}, 1), this->random({2, 2, 5, 3}, 2), this->random({2, 2, 5, 2}, 3)},
-              accuracy(16));
+TEST_P(AttentionTest, HeadsOfQueriesShareHeadsOfKeys) {
+  check([](const auto& in) { return attention(in, {.causal = true}); },
+        {random({2, 4, 3, 3}, 1), random({2, 2, 5, 3}, 2), random({2, 2, 5, 2}, 3)}, accuracy(16));
 }
 
 /// What a GPU leaves to cuDNN in 16 bits, which rounds the probabilities and the slopes of scores before it multiplies
 /// them, and what each head gives to a key before it adds these up.
-TYPED_TEST(AttentionTest, OfHeadsThatALibraryComputes) {
-  if (this->kDType == DType::kFloat64) GTEST_SKIP() << "differences of so many numbers would take minutes";
+TEST_P(AttentionTest, OfHeadsThatALibraryComputes) {
+  if (dtype() == DType::kFloat64) GTEST_SKIP() << "differences of so many numbers would take minutes";
   struct Case {
     std::int64_t batch, heads, kv_heads, queries, keys, channels;
     bool causal;
@@ -57,49 +54,44 @@ TYPED_TEST(AttentionTest, OfHeadsThatALibraryComputes) {
        {Case{2, 2, 2, 77, 77, 64, true}, Case{1, 4, 2, 130, 130, 64, true}, Case{1, 2, 2, 65, 100, 128, false},
         Case{1, 3, 1, 128, 128, 128, true}, Case{1, 1, 1, 64, 64, 8, false}, Case{1, 1, 1, 197, 197, 80, false}}) {
     SCOPED_TRACE(c.queries);
-    this->check([&](const auto& in) { return attention(in, {.causal = c.causal}); },
-                {this->random({c.batch, c.heads, c.queries, c.channels}, 1),
-                 this->random({c.batch, c.kv_heads, c.keys, c.channels}, 2),
-                 this->random({c.batch, c.kv_heads, c.keys, c.channels}, 3)},
-                {.terms = c.queries + c.keys, .intermediate = 16, .intermediate_of_result = 1});
+    check([&](const auto& in) { return attention(in, {.causal = c.causal}); },
+          {random({c.batch, c.heads, c.queries, c.channels}, 1), random({c.batch, c.kv_heads, c.keys, c.channels}, 2),
+           random({c.batch, c.kv_heads, c.keys, c.channels}, 3)},
+          {.terms = c.queries + c.keys, .intermediate = 16, .intermediate_of_result = 1});
   }
 }
 
-TYPED_TEST(AttentionTest, WithMasks) {
-  const Tensor q = this->random({2, 2, 3, 4}, 1), k = this->random({2, 2, 5, 4}, 2), v = this->random({2, 2, 5, 4}, 3);
+TEST_P(AttentionTest, WithMasks) {
+  const Tensor q = random({2, 2, 3, 4}, 1), k = random({2, 2, 5, 4}, 2), v = random({2, 2, 5, 4}, 3);
   for (const Shape& shape : {Shape{2, 2, 3, 5}, Shape{3, 5}, Shape{2, 1, 1, 5}, Shape{5}}) {
     SCOPED_TRACE(shape.str());
-    const Tensor bias = this->random(shape, 4);
-    this->check([&](const auto& in) { return attention(in, {.mask = TestFixture::like(in[0], bias)}); }, {q, k, v},
-                accuracy(8));
-    this->check(
-        [&](const auto& in) { return attention(in, {.mask = gt(TestFixture::like(in[0], bias), 0), .causal = true}); },
-        {q, k, v}, accuracy(8));
+    const Tensor bias = random(shape, 4);
+    check([&](const auto& in) { return attention(in, {.mask = like(in[0], bias)}); }, {q, k, v}, accuracy(8));
+    check([&](const auto& in) { return attention(in, {.mask = gt(like(in[0], bias), 0), .causal = true}); }, {q, k, v},
+          accuracy(8));
   }
 }
 
-TYPED_TEST(AttentionTest, AMaskThatRequiresAGradientGetsIt) {
-  this->check([](const auto& in) { return attention(in, {.mask = in[3]}); },
-              {this->random({2, 2, 3, 4}, 1), this->random({2, 2, 5, 4}, 2), this->random({2, 2, 5, 4}, 3),
-               this->random({2, 1, 3, 5}, 4)},
-              accuracy(16));
+TEST_P(AttentionTest, AMaskThatRequiresAGradientGetsIt) {
+  check([](const auto& in) { return attention(in, {.mask = in[3]}); },
+        {random({2, 2, 3, 4}, 1), random({2, 2, 5, 4}, 2), random({2, 2, 5, 4}, 3), random({2, 1, 3, 5}, 4)},
+        accuracy(16));
 }
 
-TYPED_TEST(AttentionTest, WithDropout) {
+TEST_P(AttentionTest, WithDropout) {
   for (const auto& [queries, keys] : {std::pair{1, 1}, {3, 7}, {70, 5}, {5, 101}}) {
     for (const bool causal : {false, true}) {
       const AttentionOptions options{
           .causal = causal, .dropout = 0.3, .dropout_key = {.seed = 7, .step = 3, .layer = 2}, .first_sample = 5};
-      this->check([&](const auto& in) { return attention(in, options); },
-                  {this->random({2, queries, 3}, 1), this->random({2, keys, 3}, 2), this->random({2, keys, 2}, 3)},
-                  accuracy(queries + keys));
+      check([&](const auto& in) { return attention(in, options); },
+            {random({2, queries, 3}, 1), random({2, keys, 3}, 2), random({2, keys, 2}, 3)}, accuracy(queries + keys));
     }
   }
 }
 
 // What is made of operations with ops::dropout, whose mask is the same.
-TYPED_TEST(AttentionTest, DropoutsMaskIsThatOfTheOperation) {
-  const Tensor q = this->random({2, 2, 3, 4}, 1), k = this->random({2, 2, 5, 4}, 2), v = this->random({2, 2, 5, 4}, 3);
+TEST_P(AttentionTest, DropoutsMaskIsThatOfTheOperation) {
+  const Tensor q = random({2, 2, 3, 4}, 1), k = random({2, 2, 5, 4}, 2), v = random({2, 2, 5, 4}, 3);
   const kernels::DropoutKey key{.seed = 11, .step = 4, .layer = 1, .call = 2};
   for (const double p : {0.5, 1.0}) {
     const auto composed = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
@@ -108,12 +100,12 @@ TYPED_TEST(AttentionTest, DropoutsMaskIsThatOfTheOperation) {
       const Tensor dropped = dropout(softmax(products).reshaped({2, 30}), p, key, 9);
       return matmul(dropped.reshaped({4, 3, 5}), wide(c)).reshaped({2, 2, 3, 4});
     };
-    const Tensor there = scaled_dot_product_attention(q.to(this->kDevice), k.to(this->kDevice), v.to(this->kDevice),
+    const Tensor there = scaled_dot_product_attention(q.to(device()), k.to(device()), v.to(device()),
                                                       {.dropout = p, .dropout_key = key, .first_sample = 9});
     const auto exact = [](const Tensor& x) {
       return kernels::testing::tensor_of(values_of(x), x.shape(), DType::kFloat64);
     };
-    testing::expect_accurate(there, composed(exact(q), exact(k), exact(v)), this->kDType, {.terms = 32});
+    testing::expect_accurate(there, composed(exact(q), exact(k), exact(v)), dtype(), {.terms = 32});
   }
 }
 
@@ -186,15 +178,15 @@ TEST(Attention, AQueryThatSeesNoKeyGivesNothingAndTakesNoGradient) {
 
 /// A mask of large finite numbers, as models have it in place of -inf: where it covers a whole row, every key counts
 /// alike.
-TYPED_TEST(AttentionTest, ARowThatAFiniteMaskCoversIsTheMeanOfItsValues) {
-  const Tensor mask = ops::full({2, 4}, this->kDType == DType::kFloat16 ? -6e4 : -1e9, {this->kDType, this->kDevice});
-  std::vector<Tensor> inputs{this->random({2, 3}, 1), this->random({4, 3}, 2), this->random({4, 3}, 3)};
+TEST_P(AttentionTest, ARowThatAFiniteMaskCoversIsTheMeanOfItsValues) {
+  const Tensor mask = ops::full({2, 4}, dtype() == DType::kFloat16 ? -6e4 : -1e9, {dtype(), device()});
+  std::vector<Tensor> inputs{random({2, 3}, 1), random({4, 3}, 2), random({4, 3}, 3)};
   for (Tensor& input : inputs) {
-    input = cast(input, this->kDType).to(this->kDevice);
+    input = cast(input, dtype()).to(device());
     if (&input != &inputs[2]) input = scale(input, 0x1p-10).detach();
     input.set_requires_grad(true);
   }
-  const Tensor dy = ops::ones({2, 3}, {this->kDType, this->kDevice});
+  const Tensor dy = ops::ones({2, 3}, {dtype(), device()});
   for (const bool create_graph : {false, true}) {
     const Tensor y = attention(inputs, {.mask = mask});
     const Tensor of_values = autograd::grad(y, {inputs[2]}, dy, {.create_graph = create_graph})[0];

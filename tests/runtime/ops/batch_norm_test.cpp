@@ -11,20 +11,18 @@ namespace lockstep::ops {
 namespace {
 
 using kernels::testing::values_of;
-using ops::testing::OnName;
+using ops::testing::name_of_on;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 
-template <class T>
-class BatchNormTest : public ops::testing::OperationTest<T> {
+class BatchNormTest : public ops::testing::OperationTest {
  protected:
   static constexpr std::int64_t kChannels = 3;
-  using Test = ops::testing::OperationTest<T>;
 
-  const Tensor gamma_ = Test::random_wide({kChannels}, 2, 0.5, 1.5);
-  const Tensor beta_ = Test::random_wide({kChannels}, 3);
+  const Tensor gamma_ = random_wide({kChannels}, 2, 0.5, 1.5);
+  const Tensor beta_ = random_wide({kChannels}, 3);
   /// A mean per channel and a variance.
-  const Tensor running_ = Test::random_wide({2, kChannels}, 4, 0.5, 1.5);
+  const Tensor running_ = random_wide({2, kChannels}, 4, 0.5, 1.5);
 
   static Tensor train(const std::vector<Tensor>& in, bool relu) {
     return batch_norm(in[0], in[1], in[2], in.size() > 3 ? in[3] : Tensor(), {}, {}, {.relu = relu});
@@ -34,46 +32,43 @@ class BatchNormTest : public ops::testing::OperationTest<T> {
   static constexpr ops::testing::Accuracy kAccuracy{.terms = 20, .magnitude = 3};
 };
 
-TYPED_TEST_SUITE(BatchNormTest, kernels::testing::AllTypes, OnName);
+INSTANTIATE_TEST_SUITE_P(On, BatchNormTest, kernels::testing::kAllTypes, name_of_on);
 
-TYPED_TEST(BatchNormTest, Training) {
+TEST_P(BatchNormTest, Training) {
   for (const bool relu : {false, true}) {
-    this->check([relu](const auto& in) { return TestFixture::train(in, relu); },
-                {this->random({5, 4, 3}, 1), this->gamma_, this->beta_}, this->kAccuracy);
+    check([relu](const auto& in) { return train(in, relu); }, {random({5, 4, 3}, 1), gamma_, beta_}, kAccuracy);
   }
 }
 
-TYPED_TEST(BatchNormTest, TrainingWithResidual) {
+TEST_P(BatchNormTest, TrainingWithResidual) {
   for (const bool relu : {false, true}) {
-    this->check([relu](const auto& in) { return TestFixture::train(in, relu); },
-                {this->random({5, 4, 3}, 1), this->gamma_, this->beta_, this->random({5, 4, 3}, 5)}, this->kAccuracy);
+    check([relu](const auto& in) { return train(in, relu); },
+          {random({5, 4, 3}, 1), gamma_, beta_, random({5, 4, 3}, 5)}, kAccuracy);
   }
 }
 
 /// Gradients that meet at a batch norm are added in the order in which they come, and each sum is rounded.
-TYPED_TEST(BatchNormTest, OfSeveralUsesHasTheGradientsOfTheirSum) {
+TEST_P(BatchNormTest, OfSeveralUsesHasTheGradientsOfTheirSum) {
   const Shape shape{70, 3};
-  const Tensor x = this->leaf(this->random(shape, 1)), gamma = this->leaf(this->gamma_), beta = this->leaf(this->beta_),
-               residual = this->leaf(this->random(shape, 2));
-  const std::vector<Tensor> gradients{this->random(shape, 3).to(this->kDevice),
-                                      this->random(shape, 4, -0.01, 0.01).to(this->kDevice),
-                                      this->random(shape, 5, -0.1, 0.1).to(this->kDevice)};
+  const Tensor x = leaf(random(shape, 1)), gamma = leaf(gamma_), beta = leaf(beta_), residual = leaf(random(shape, 2));
+  const std::vector<Tensor> gradients{random(shape, 3).to(device()), random(shape, 4, -0.01, 0.01).to(device()),
+                                      random(shape, 5, -0.1, 0.1).to(device())};
   for (const bool relu : {false, true}) {
     for (const bool added : {false, true}) {
       std::vector<Tensor> leaves{x, gamma, beta};
       if (added) leaves.push_back(residual);
       for (std::size_t uses = 2; uses <= 3; ++uses) {
-        const Tensor y = this->train(leaves, relu);
+        const Tensor y = train(leaves, relu);
         Tensor sum = gradients[0];
         for (std::size_t i = 1; i < uses; ++i) sum = sum + gradients[i];
         const std::vector<Tensor> expected = autograd::grad(y, leaves, sum, {.retain_graph = true});
         const std::vector<Tensor> found =
             autograd::grad(std::vector<Tensor>(uses, y), leaves, {gradients.begin(), gradients.begin() + uses});
         for (std::size_t i = 0; i < leaves.size(); ++i) {
-          if (this->kDevice == kCpu) {
+          if (device() == kCpu) {
             EXPECT_THAT(values_of(found[i]), ::testing::ElementsAreArray(values_of(expected[i]))) << i;
           } else {
-            kernels::testing::expect_close(found[i], expected[i], kernels::testing::bounds_for(this->kDType, 70, 4));
+            kernels::testing::expect_close(found[i], expected[i], kernels::testing::bounds_for(dtype(), 70, 4));
           }
         }
       }
@@ -81,50 +76,48 @@ TYPED_TEST(BatchNormTest, OfSeveralUsesHasTheGradientsOfTheirSum) {
   }
 }
 
-TYPED_TEST(BatchNormTest, OfOneRowIsBetaAndHasNoInputGradient) {
-  const Tensor x = this->leaf(this->random({1, 3}, 1)), gamma = this->leaf(this->gamma_),
-               beta = this->leaf(this->beta_);
-  const Tensor y = this->train({x, gamma, beta}, false);
-  kernels::testing::expect_close(y.reshaped({3}), this->beta_, kernels::testing::bounds_for(this->kDType));
+TEST_P(BatchNormTest, OfOneRowIsBetaAndHasNoInputGradient) {
+  const Tensor x = leaf(random({1, 3}, 1)), gamma = leaf(gamma_), beta = leaf(beta_);
+  const Tensor y = train({x, gamma, beta}, false);
+  kernels::testing::expect_close(y.reshaped({3}), beta_, kernels::testing::bounds_for(dtype()));
   const std::vector<Tensor> grads = autograd::grad(sum(y), {x, gamma, beta});
   EXPECT_THAT(values_of(grads[0]), ElementsAre(0, 0, 0));
   EXPECT_THAT(values_of(grads[1]), ElementsAre(0, 0, 0));
   EXPECT_THAT(values_of(grads[2]), ElementsAre(1, 1, 1));
 }
 
-TYPED_TEST(BatchNormTest, OfNoRowsGivesZeroGradients) {
-  const Tensor x = this->leaf(this->random({0, 4, 3}, 1)), gamma = this->leaf(this->gamma_),
-               beta = this->leaf(this->beta_);
-  const Tensor next = Tensor::empty({2, 3}, this->kWide, this->kDevice);
-  const Tensor y = batch_norm(x, gamma, beta, x, this->running_.to(this->kDevice), next, {.relu = true});
+TEST_P(BatchNormTest, OfNoRowsGivesZeroGradients) {
+  const Tensor x = leaf(random({0, 4, 3}, 1)), gamma = leaf(gamma_), beta = leaf(beta_);
+  const Tensor next = Tensor::empty({2, 3}, wide(), device());
+  const Tensor y = batch_norm(x, gamma, beta, x, running_.to(device()), next, {.relu = true});
   EXPECT_EQ(y.shape(), x.shape());
-  EXPECT_EQ(values_of(next), values_of(this->running_)) << "running statistics stay";
+  EXPECT_EQ(values_of(next), values_of(running_)) << "running statistics stay";
   const std::vector<Tensor> grads = autograd::grad(sum(y), {x, gamma, beta});
   EXPECT_EQ(grads[0].shape(), x.shape());
   EXPECT_THAT(values_of(grads[1]), ElementsAre(0, 0, 0));
   EXPECT_THAT(values_of(grads[2]), ElementsAre(0, 0, 0));
 }
 
-TYPED_TEST(BatchNormTest, Inference) {
+TEST_P(BatchNormTest, Inference) {
   for (const std::int64_t rows : {5, 1, 0}) {
     for (const bool relu : {false, true}) {
       const auto infer = [&](const std::vector<Tensor>& in) {
         const DType wide = in[0].dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-        const Tensor running = cast(this->running_.to(in[0].device()), wide);
+        const Tensor running = cast(running_.to(in[0].device()), wide);
         return batch_norm_inference(in[0], in[1], in[2], in.size() > 3 ? in[3] : Tensor(), running, {.relu = relu});
       };
-      const Tensor x = this->random({rows, 2, 3}, 1), residual = this->random({rows, 2, 3}, 5);
-      this->check(infer, {x, this->gamma_, this->beta_}, this->kAccuracy);
-      this->check(infer, {x, this->gamma_, this->beta_, residual}, this->kAccuracy);
+      const Tensor x = random({rows, 2, 3}, 1), residual = random({rows, 2, 3}, 5);
+      check(infer, {x, gamma_, beta_}, kAccuracy);
+      check(infer, {x, gamma_, beta_, residual}, kAccuracy);
     }
   }
 }
 
-TYPED_TEST(BatchNormTest, RunningStatisticsMoveByTheMomentum) {
-  const Tensor x = kernels::testing::tensor_of({1, 0, 3, 2, 5, 10}, {3, 2}, this->kDType).to(this->kDevice);
-  const Tensor running = kernels::testing::tensor_of({1, 2, 10, 20}, {2, 2}, this->kWide).to(this->kDevice);
-  const Tensor next = Tensor::empty({2, 2}, this->kWide, this->kDevice);
-  const Tensor one = kernels::testing::tensor_of({1, 1}, {2}, this->kWide).to(this->kDevice);
+TEST_P(BatchNormTest, RunningStatisticsMoveByTheMomentum) {
+  const Tensor x = kernels::testing::tensor_of({1, 0, 3, 2, 5, 10}, {3, 2}, dtype()).to(device());
+  const Tensor running = kernels::testing::tensor_of({1, 2, 10, 20}, {2, 2}, wide()).to(device());
+  const Tensor next = Tensor::empty({2, 2}, wide(), device());
+  const Tensor one = kernels::testing::tensor_of({1, 1}, {2}, wide()).to(device());
   batch_norm(x, one, one, {}, running, next, {.momentum = 0.25});
   // Means 3 and 4; unbiased variances 4 and 28.
   EXPECT_THAT(values_of(next),
@@ -132,10 +125,10 @@ TYPED_TEST(BatchNormTest, RunningStatisticsMoveByTheMomentum) {
   EXPECT_THAT(values_of(running), ElementsAre(1, 2, 10, 20)) << "the accepted statistics are only read";
 }
 
-TYPED_TEST(BatchNormTest, OfOneRowKeepsTheRunningVarianceFinite) {
-  const auto here = [](const Tensor& tensor) { return tensor.to(TestFixture::kDevice); };
-  const Tensor next = Tensor::empty({2, 3}, this->kWide, this->kDevice);
-  batch_norm(here(this->random({1, 3}, 1)), here(this->gamma_), here(this->beta_), {}, here(this->running_), next, {});
+TEST_P(BatchNormTest, OfOneRowKeepsTheRunningVarianceFinite) {
+  const auto here = [](const Tensor& tensor) { return tensor.to(device()); };
+  const Tensor next = Tensor::empty({2, 3}, wide(), device());
+  batch_norm(here(random({1, 3}, 1)), here(gamma_), here(beta_), {}, here(running_), next, {});
   for (const double value : values_of(next)) EXPECT_TRUE(std::isfinite(value));
 }
 

@@ -13,142 +13,132 @@ namespace {
 using kernels::testing::random_tensor;
 using kernels::testing::values_of;
 using lockstep::testing::expect_second_gradients;
-using ops::testing::AllTypes;
-using ops::testing::OnName;
+using ops::testing::kAllTypes;
+using ops::testing::name_of_on;
 using ::testing::Each;
 
-template <class T>
-class ComposedLosses : public ops::testing::OperationTest<T> {
+class ComposedLosses : public ops::testing::OperationTest {
  protected:
   /// 1 or -1, where the model lies.
   static Tensor signs(const Tensor& model, const Shape& shape) {
-    using Fixture = ops::testing::OperationTest<T>;
-    const Tensor numbers = Fixture::like(model, random_tensor(shape, DType::kFloat64, 9));
+    const Tensor numbers = like(model, random_tensor(shape, DType::kFloat64, 9));
     return where(gt(numbers, 0), 1.0, full_like(numbers, -1.0));
   }
 };
-TYPED_TEST_SUITE(ComposedLosses, AllTypes, OnName);
+INSTANTIATE_TEST_SUITE_P(On, ComposedLosses, kAllTypes, name_of_on);
 
 constexpr LossReduction kReductions[] = {{}, {.divisor = 7}, {.reduction = Reduction::kSum}, {Reduction::kNone}};
 
-TYPED_TEST(ComposedLosses, OfTwoTensors) {
+TEST_P(ComposedLosses, OfTwoTensors) {
   for (const Shape& shape : {Shape{3, 5}, Shape{1, 1}, Shape{0, 4}, Shape{2, 3, 2}}) {
     for (const LossReduction& reduction : kReductions) {
-      const Tensor x = this->random(shape, 1, -2, 2), target = this->random(shape, 2, -2, 2);
-      const Tensor p = this->random(shape, 3, 0.1, 0.9), t = this->random(shape, 4, 0.1, 0.9);
+      const Tensor x = random(shape, 1, -2, 2), target = random(shape, 2, -2, 2);
+      const Tensor p = random(shape, 3, 0.1, 0.9), t = random(shape, 4, 0.1, 0.9);
       const ops::testing::Accuracy accuracy{.terms = shape.numel()};
-      this->check([&](const auto& in) { return l1(in[0], in[1], reduction); }, {x, target}, accuracy);
-      this->check([&](const auto& in) { return smooth_l1(in[0], in[1], 0.5, reduction); }, {x, target}, accuracy);
-      this->check([&](const auto& in) { return huber(in[0], in[1], 0.5, reduction); }, {x, target}, accuracy);
-      this->check([&](const auto& in) { return kl_div(in[0], in[1], false, reduction); }, {x, t}, accuracy);
-      this->check([&](const auto& in) { return kl_div(in[0], in[1], true, reduction); }, {x, target}, accuracy);
-      this->check(
+      check([&](const auto& in) { return l1(in[0], in[1], reduction); }, {x, target}, accuracy);
+      check([&](const auto& in) { return smooth_l1(in[0], in[1], 0.5, reduction); }, {x, target}, accuracy);
+      check([&](const auto& in) { return huber(in[0], in[1], 0.5, reduction); }, {x, target}, accuracy);
+      check([&](const auto& in) { return kl_div(in[0], in[1], false, reduction); }, {x, t}, accuracy);
+      check([&](const auto& in) { return kl_div(in[0], in[1], true, reduction); }, {x, target}, accuracy);
+      check(
           [&](const auto& in) {
             return binary_cross_entropy_with_logits(in[0], in[1], {reduction, {}, {}});
           },
           {x, t}, accuracy);
-      this->check(
-          [&](const auto& in) {
-            return binary_cross_entropy(in[0], in[1], {reduction, {}, {}});
-          },
-          {p, t}, accuracy);
-      this->check([&](const auto& in) { return poisson_nll(in[0], in[1], {reduction}); }, {x, t}, accuracy);
-      this->check([&](const auto& in) { return dice(in[0], in[1], 1.0, reduction); }, {p, t}, accuracy);
-      this->check([&](const auto& in) { return triplet_margin(in[0], in[1], in[2], {reduction}); },
-                  {x, target, this->random(shape, 5, -2, 2)}, accuracy);
+      check([&](const auto& in) { return binary_cross_entropy(in[0], in[1], {reduction, {}, {}}); }, {p, t}, accuracy);
+      check([&](const auto& in) { return poisson_nll(in[0], in[1], {reduction}); }, {x, t}, accuracy);
+      check([&](const auto& in) { return dice(in[0], in[1], 1.0, reduction); }, {p, t}, accuracy);
+      check([&](const auto& in) { return triplet_margin(in[0], in[1], in[2], {reduction}); },
+            {x, target, random(shape, 5, -2, 2)}, accuracy);
     }
   }
 }
 
-TYPED_TEST(ComposedLosses, OfSigns) {
+TEST_P(ComposedLosses, OfSigns) {
   const Shape shape{3, 5};
-  const Tensor x = this->random(shape, 1, -2, 2), y = this->random(shape, 2, -2, 2);
+  const Tensor x = random(shape, 1, -2, 2), y = random(shape, 2, -2, 2);
   const ops::testing::Accuracy accuracy{.terms = shape.numel()};
-  this->check([&](const auto& in) { return hinge_embedding(in[0], this->signs(in[0], shape)); }, {x}, accuracy);
-  this->check([&](const auto& in) { return soft_margin(in[0], this->signs(in[0], shape)); }, {x}, accuracy);
-  this->check([&](const auto& in) { return margin_ranking(in[0], in[1], this->signs(in[0], shape), 0.2); }, {x, y},
-              accuracy);
-  this->check([&](const auto& in) { return cosine_embedding(in[0], in[1], this->signs(in[0], {3}), 0.2); }, {x, y},
-              accuracy);
+  check([&](const auto& in) { return hinge_embedding(in[0], signs(in[0], shape)); }, {x}, accuracy);
+  check([&](const auto& in) { return soft_margin(in[0], signs(in[0], shape)); }, {x}, accuracy);
+  check([&](const auto& in) { return margin_ranking(in[0], in[1], signs(in[0], shape), 0.2); }, {x, y}, accuracy);
+  check([&](const auto& in) { return cosine_embedding(in[0], in[1], signs(in[0], {3}), 0.2); }, {x, y}, accuracy);
 }
 
-TYPED_TEST(ComposedLosses, OfClasses) {
-  const Tensor x = this->random({2, 2, 5}, 1, -3, 0), weight = this->random({5}, 2, 0.5, 1);
+TEST_P(ComposedLosses, OfClasses) {
+  const Tensor x = random({2, 2, 5}, 1, -3, 0), weight = random({5}, 2, 0.5, 1);
   const auto targets = [](const Tensor& model) {
     return Tensor::from<std::int64_t>({4, 0, 2, 2}, {2, 2}).to(model.device());
   };
   for (const LossReduction& reduction : kReductions) {
-    this->check(
+    check(
         [&](const auto& in) {
           return nll(in[0], targets(in[0]), {reduction, {}, std::nullopt});
         },
         {x}, {.terms = 20});
-    this->check(
+    check(
         [&](const auto& in) {
-          return nll(in[0], targets(in[0]), {reduction, TestFixture::like(in[0], weight), 2});
+          return nll(in[0], targets(in[0]), {reduction, like(in[0], weight), 2});
         },
         {x}, {.terms = 20});
   }
 }
 
-TYPED_TEST(ComposedLosses, CrossEntropyOfWeightedClasses) {
-  const Tensor x = this->random({2, 3, 5}, 1, -3, 3);
-  const Tensor weight = this->random({5}, 2, 0.5, 1.5), of_samples = this->random({2, 3}, 3, 0.1, 2);
+TEST_P(ComposedLosses, CrossEntropyOfWeightedClasses) {
+  const Tensor x = random({2, 3, 5}, 1, -3, 3);
+  const Tensor weight = random({5}, 2, 0.5, 1.5), of_samples = random({2, 3}, 3, 0.1, 2);
   const Tensor targets = Tensor::from<std::int64_t>({4, 0, -100, 2, 2, 1}, {2, 3});
   for (const double smoothing : {0.0, 0.3}) {
     for (const double divisor : {0.0, 7.0}) {
       const ops::testing::Accuracy accuracy{.terms = 20};
-      this->check(
+      check(
           [&](const auto& in) {
             return cross_entropy(in[0], targets.to(in[0].device()),
                                  {.label_smoothing = smoothing, .divisor = divisor, .ignore_index = -100});
           },
           {x}, accuracy);
-      this->check(
+      check(
           [&](const auto& in) {
             return cross_entropy(in[0], targets.to(in[0].device()),
                                  {.label_smoothing = smoothing,
                                   .divisor = divisor,
-                                  .weight = TestFixture::like(in[0], weight),
-                                  .sample_weight = TestFixture::like(in[0], of_samples),
+                                  .weight = like(in[0], weight),
+                                  .sample_weight = like(in[0], of_samples),
                                   .ignore_index = -100});
           },
           {x}, accuracy);
-      this->check(
+      check(
           [&](const auto& in) {
-            return cross_entropy(
-                in[0], targets.to(in[0].device()).reshaped({6}).rows(3, 6),
-                {.label_smoothing = smoothing, .divisor = divisor, .weight = TestFixture::like(in[0], weight)});
+            return cross_entropy(in[0], targets.to(in[0].device()).reshaped({6}).rows(3, 6),
+                                 {.label_smoothing = smoothing, .divisor = divisor, .weight = like(in[0], weight)});
           },
-          {this->random({3, 5}, 4, -3, 3)}, accuracy);
+          {random({3, 5}, 4, -3, 3)}, accuracy);
     }
   }
 }
 
-TYPED_TEST(ComposedLosses, MarginsOfClasses) {
-  const Tensor weight = this->random({5}, 2, 0.5, 1.5);
+TEST_P(ComposedLosses, MarginsOfClasses) {
+  const Tensor weight = random({5}, 2, 0.5, 1.5);
   const Tensor targets = Tensor::from<std::int64_t>({4, 0, 2, 2}, {2, 2});
   const Tensor lists = Tensor::from<std::int64_t>({4, 0, -1, 2, 2, -1, 1, 1, 1, 1, 0, 3, 2, 4, 1}, {3, 5});
   for (const LossReduction& reduction : kReductions) {
     const ops::testing::Accuracy accuracy{.terms = 20};
     for (const int p : {1, 2}) {
-      this->check(
+      check(
           [&](const auto& in) {
-            return multi_margin(in[0], targets.to(in[0].device()),
-                                {reduction, p, 0.7, TestFixture::like(in[0], weight)});
+            return multi_margin(in[0], targets.to(in[0].device()), {reduction, p, 0.7, like(in[0], weight)});
           },
-          {this->random({2, 2, 5}, 1, -2, 2)}, accuracy);
+          {random({2, 2, 5}, 1, -2, 2)}, accuracy);
     }
-    this->check([&](const auto& in) { return multilabel_margin(in[0], lists.to(in[0].device()), reduction); },
-                {this->random({3, 5}, 1, -2, 2)}, accuracy);
+    check([&](const auto& in) { return multilabel_margin(in[0], lists.to(in[0].device()), reduction); },
+          {random({3, 5}, 1, -2, 2)}, accuracy);
   }
 }
 
 // The logits of a row that counts for nothing are not looked at, and all rows together may count for nothing.
-TYPED_TEST(ComposedLosses, AnIgnoredRowHasNeitherLossNorGradient) {
+TEST_P(ComposedLosses, AnIgnoredRowHasNeitherLossNorGradient) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const Tensor x = kernels::testing::tensor_of({1, 2, infinity, -infinity}, {2, 2}, this->kDType).to(this->kDevice);
-  const Tensor targets = Tensor::from<std::int64_t>({1, -100}, {2}).to(this->kDevice);
+  const Tensor x = kernels::testing::tensor_of({1, 2, infinity, -infinity}, {2, 2}, dtype()).to(device());
+  const Tensor targets = Tensor::from<std::int64_t>({1, -100}, {2}).to(device());
   x.set_requires_grad(true);
   for (const double smoothing : {0.0, 0.1}) {
     const Tensor loss = cross_entropy(x, targets, {.label_smoothing = smoothing, .ignore_index = -100});
@@ -206,17 +196,17 @@ TEST(LossesOfOperations, SquaresHaveTheirSecondDerivativeAtZeroToo) {
 }
 
 /// With p = infinity the distance is the largest difference.
-TYPED_TEST(ComposedLosses, TripletMarginOfAnyNorm) {
+TEST_P(ComposedLosses, TripletMarginOfAnyNorm) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const double p : {1.0, 3.0, kInfinity}) {
-    this->check(
+    check(
         [&](const auto& in) {
           return triplet_margin(in[0], in[1], in[2], {{}, 5.0, p});
         },
-        {this->random({3, 4}, 1), this->random({3, 4}, 2), this->random({3, 4}, 3)}, {.terms = 12});
+        {random({3, 4}, 1), random({3, 4}, 2), random({3, 4}, 3)}, {.terms = 12});
   }
   const auto row = [&](const std::vector<double>& numbers) {
-    return kernels::testing::tensor_of(numbers, {1, 3}, this->kDType).to(this->kDevice);
+    return kernels::testing::tensor_of(numbers, {1, 3}, dtype()).to(device());
   };
   const Tensor loss = triplet_margin(row({0, 0, 0}), row({1, -3, 2}), row({1, 1, 1}), {{}, 0.5, kInfinity, 0.0});
   EXPECT_EQ(loss.item(), 2.5);

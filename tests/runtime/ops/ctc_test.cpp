@@ -84,33 +84,32 @@ TEST(Ctc, HasTheGradientByTheLogProbabilities) {
   }
 }
 
-template <class T>
-class CtcTest : public ops::testing::OperationTest<T> {};
-TYPED_TEST_SUITE(CtcTest, ops::testing::AllTypes, ops::testing::OnName);
+class CtcTest : public ops::testing::OperationTest {};
+INSTANTIATE_TEST_SUITE_P(On, CtcTest, ops::testing::kAllTypes, ops::testing::name_of_on);
 
-TYPED_TEST(CtcTest, IsFloat64sInEveryDtypeAndReadsNothingBehindTheLengths) {
+TEST_P(CtcTest, IsFloat64sInEveryDtypeAndReadsNothingBehindTheLengths) {
   const Batch batch;
-  const Tensor input = this->random({3, 6, 4}, 2, -3, 0);
+  const Tensor input = random({3, 6, 4}, 2, -3, 0);
   const auto loss_and_gradient = [&](const Tensor& x) {
     x.set_requires_grad(true);
     const Tensor loss = batch.loss(x);
     return std::vector{loss, autograd::grad(loss, {x})[0]};
   };
   const auto exact = loss_and_gradient(input.to(kCpu).to(DType::kFloat64).detach());
-  const auto found = loss_and_gradient(input.to(this->kDevice).detach());
-  EXPECT_EQ(found[0].dtype(), this->kWide);
-  EXPECT_EQ(found[1].dtype(), this->kDType);
-  ops::testing::expect_accurate(found[0], exact[0], this->kDType, {.terms = 8});
-  ops::testing::expect_accurate(found[1], exact[1], this->kDType, {.terms = 8});
+  const auto found = loss_and_gradient(input.to(device()).detach());
+  EXPECT_EQ(found[0].dtype(), wide());
+  EXPECT_EQ(found[1].dtype(), dtype());
+  ops::testing::expect_accurate(found[0], exact[0], dtype(), {.terms = 8});
+  ops::testing::expect_accurate(found[1], exact[1], dtype(), {.terms = 8});
   const std::vector<double> gradient = values_of(found[1]);
   EXPECT_THAT(std::vector(gradient.begin() + (6 + 4) * 4, gradient.begin() + 2 * 6 * 4), Each(0));
 }
 
-TYPED_TEST(CtcTest, OfAnInputTooShortIsInfiniteOrNothing) {
-  const Tensor x = log_softmax(this->random({2, 3, 3}, 1)).detach().to(this->kDevice);
+TEST_P(CtcTest, OfAnInputTooShortIsInfiniteOrNothing) {
+  const Tensor x = log_softmax(random({2, 3, 3}, 1)).detach().to(device());
   // Two equal labels need a blank between them, so three elements.
-  const Tensor targets = integers({1, 1, 1, 1}, {2, 2}).to(this->kDevice),
-               inputs = integers({2, 3}, {2}).to(this->kDevice), lengths = integers({2, 2}, {2}).to(this->kDevice);
+  const Tensor targets = integers({1, 1, 1, 1}, {2, 2}).to(device()), inputs = integers({2, 3}, {2}).to(device()),
+               lengths = integers({2, 2}, {2}).to(device());
   const std::vector<double> losses = values_of(ctc(x, targets, inputs, lengths, {.reduction = Reduction::kNone}));
   EXPECT_EQ(losses[0], std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isfinite(losses[1]));
@@ -124,18 +123,18 @@ TYPED_TEST(CtcTest, OfAnInputTooShortIsInfiniteOrNothing) {
   EXPECT_TRUE(std::isnan(values_of(autograd::grad(infinite, {x})[0])[1]));
 }
 
-TYPED_TEST(CtcTest, WrongLabelsAreRefusedOrMakeNaN) {
-  if (kernels::backend_name(this->kDevice) == "emulated") GTEST_SKIP() << "the emulated GPU runs the CPU's function";
+TEST_P(CtcTest, WrongLabelsAreRefusedOrMakeNaN) {
+  if (kernels::backend_name(device()) == "emulated") GTEST_SKIP() << "the emulated GPU runs the CPU's function";
   // Too few elements for two labels, and none: a loss that would be infinite.
   for (const std::int64_t elements : {1, 0}) {
     for (const std::int64_t wrong : {99, -1, 0}) {
-      const Tensor x = log_softmax(this->random({1, 1, 3}, 1)).detach().to(this->kDevice);
+      const Tensor x = log_softmax(random({1, 1, 3}, 1)).detach().to(device());
       x.set_requires_grad(true);
       const auto loss = [&] {
         return ctc(x, integers({wrong, 1}, {1, 2}).to(x.device()), integers({elements}, {1}).to(x.device()),
                    integers({2}, {1}).to(x.device()), {.zero_infinity = true});
       };
-      if (this->kDevice == kCpu) {
+      if (device() == kCpu) {
         EXPECT_THROW(static_cast<void>(loss()), UsageError);
       } else {
         EXPECT_TRUE(std::isnan(loss().item())) << wrong << " of " << elements;

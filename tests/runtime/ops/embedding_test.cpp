@@ -10,29 +10,28 @@ namespace {
 using kernels::testing::random_tensor;
 using kernels::testing::values_of;
 using lockstep::testing::expect_second_gradients;
-using ops::testing::AllTypes;
-using ops::testing::OnName;
+using ops::testing::kAllTypes;
+using ops::testing::name_of_on;
 using ops::testing::OperationTest;
 
-template <class T>
-using EmbeddingOperations = OperationTest<T>;
-TYPED_TEST_SUITE(EmbeddingOperations, AllTypes, OnName);
+using EmbeddingOperations = OperationTest;
+INSTANTIATE_TEST_SUITE_P(On, EmbeddingOperations, kAllTypes, name_of_on);
 
-TYPED_TEST(EmbeddingOperations, LooksRowsUp) {
-  const Tensor weight = this->random({5, 3}, 1);
-  const auto check = [&](const Tensor& indices, std::optional<std::int64_t> padding) {
-    this->check([&](const auto& in) { return embedding(in[0], indices.to(in[0].device()), padding); }, {weight},
-                {.terms = 6});
+TEST_P(EmbeddingOperations, LooksRowsUp) {
+  const Tensor weight = random({5, 3}, 1);
+  const auto look_up = [&](const Tensor& indices, std::optional<std::int64_t> padding) {
+    check([&](const auto& in) { return embedding(in[0], indices.to(in[0].device()), padding); }, {weight},
+          {.terms = 6});
   };
-  check(Tensor::from<std::int64_t>({4, 0, 4, 4, 2, 1}, {2, 3}), {});
-  check(Tensor::from<std::int64_t>({3}, {}), {});
-  check(Tensor::from<std::int64_t>({}, {0}), {});
-  check(Tensor::from<std::int64_t>({}, {4, 0}), {});
+  look_up(Tensor::from<std::int64_t>({4, 0, 4, 4, 2, 1}, {2, 3}), {});
+  look_up(Tensor::from<std::int64_t>({3}, {}), {});
+  look_up(Tensor::from<std::int64_t>({}, {0}), {});
+  look_up(Tensor::from<std::int64_t>({}, {4, 0}), {});
 }
 
-TYPED_TEST(EmbeddingOperations, ThePaddingRowIsReadAndGetsNoGradient) {
-  const Tensor weight = this->leaf(this->random({5, 3}, 1));
-  const Tensor indices = Tensor::from<std::int64_t>({4, 1, 4}, {3}).to(this->kDevice);
+TEST_P(EmbeddingOperations, ThePaddingRowIsReadAndGetsNoGradient) {
+  const Tensor weight = leaf(random({5, 3}, 1));
+  const Tensor indices = Tensor::from<std::int64_t>({4, 1, 4}, {3}).to(device());
   for (const std::int64_t padding : {4, -1}) {
     const Tensor y = embedding(weight, indices, padding);
     const std::vector<double> rows = values_of(y), table = values_of(weight);
@@ -43,10 +42,10 @@ TYPED_TEST(EmbeddingOperations, ThePaddingRowIsReadAndGetsNoGradient) {
   }
 }
 
-TYPED_TEST(EmbeddingOperations, KeepTheDtypeOfTheTableUnderAutocast) {
+TEST_P(EmbeddingOperations, KeepTheDtypeOfTheTableUnderAutocast) {
   const amp::Autocast autocast(DType::kFloat16);
-  const Tensor weight = this->random({5, 3}, 1).to(this->kDevice);
-  EXPECT_EQ(embedding(weight, Tensor::from<std::int64_t>({1}, {1}).to(this->kDevice)).dtype(), weight.dtype());
+  const Tensor weight = random({5, 3}, 1).to(device());
+  EXPECT_EQ(embedding(weight, Tensor::from<std::int64_t>({1}, {1}).to(device())).dtype(), weight.dtype());
 }
 
 TEST(Embedding, SecondGradients) {

@@ -10,12 +10,14 @@
 
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/gradcheck.h"
+#include "tests/runtime/kernels/function_ref.h"
 #include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::testing {
 
-/// A differentiable computation with one result.
+/// A differentiable computation with one result: to keep, and as a call is given it.
 using Function = std::function<Tensor(const std::vector<Tensor>& inputs)>;
+using FunctionRef = kernels::testing::FunctionRef<Tensor(const std::vector<Tensor>& inputs)>;
 
 /// Numbers in [0.5, 1.5) of the output's shape, where it lies: what a backward pass begins with in tests that compare
 /// gradients. Of one sign, so that no gradient is lost in cancellation.
@@ -24,7 +26,7 @@ inline Tensor output_gradient(const Tensor& output) {
 }
 
 /// autograd::gradcheck() of the function by all inputs, which are float64 and become leaves.
-inline void expect_gradients(const Function& function, const std::vector<Tensor>& inputs,
+inline void expect_gradients(FunctionRef function, const std::vector<Tensor>& inputs,
                              const kernels::testing::Bounds& bounds = {.relative = 1e-6, .absolute = 1e-7},
                              const std::source_location& where = std::source_location::current()) {
   const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "expect_gradients");
@@ -35,7 +37,7 @@ inline void expect_gradients(const Function& function, const std::vector<Tensor>
 
 /// Checks the recorded backward: its gradients are those of the fused one, and autograd::gradgradcheck(). `inputs` as
 /// in expect_gradients.
-inline void expect_second_gradients(const Function& function, const std::vector<Tensor>& inputs,
+inline void expect_second_gradients(FunctionRef function, const std::vector<Tensor>& inputs,
                                     const kernels::testing::Bounds& bounds = {.relative = 1e-6, .absolute = 1e-6},
                                     const std::source_location& where = std::source_location::current()) {
   const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "expect_second_gradients");

@@ -18,9 +18,8 @@ using ::testing::ElementsAre;
 constexpr GridMode kModes[] = {GridMode::kLinear, GridMode::kNearest, GridMode::kCubic};
 constexpr GridPadding kPaddings[] = {GridPadding::kZeros, GridPadding::kBorder, GridPadding::kReflection};
 
-template <class T>
-class GridSampleTest : public ops::testing::OperationTest<T> {};
-TYPED_TEST_SUITE(GridSampleTest, ops::testing::AllTypes, ops::testing::OnName);
+class GridSampleTest : public ops::testing::OperationTest {};
+INSTANTIATE_TEST_SUITE_P(On, GridSampleTest, ops::testing::kAllTypes, ops::testing::name_of_on);
 
 /// Points at these places of elements, in an image of 4 x 3 whose corners' centres are -1 and 1; 16 bits hold them.
 Tensor points(std::initializer_list<float> elements) {
@@ -29,24 +28,24 @@ Tensor points(std::initializer_list<float> elements) {
   return Tensor::from(coordinates, {1, 1, static_cast<std::int64_t>(coordinates.size()) / 2, 2});
 }
 
-TYPED_TEST(GridSampleTest, InEveryModeAndPadding) {
-  const Tensor x = this->random({1, 3, 3, 2}, 1);
+TEST_P(GridSampleTest, InEveryModeAndPadding) {
+  const Tensor x = random({1, 3, 3, 2}, 1);
   const Tensor at = points({0.25f, 1.375f, 1.75f, 0.625f, -0.625f, 1.25f, 2.375f, 2.75f, 4.25f, -1.375f});
   for (const GridMode mode : kModes) {
     for (const GridPadding padding : kPaddings) {
       SCOPED_TRACE(static_cast<int>(mode) * 10 + static_cast<int>(padding));
-      this->check(
+      check(
           [&](const auto& in) {
             return grid_sample(in[0], in[1], {mode, padding, true});
           },
-          {x, at.to(this->kDType).to(this->kDevice)}, {.terms = 16, .magnitude = 4});
+          {x, at.to(dtype()).to(device())}, {.terms = 16, .magnitude = 4});
     }
   }
 }
 
-TYPED_TEST(GridSampleTest, WholePlacesAreTheElements) {
-  const Tensor x = this->random({1, 3, 3, 1}, 1).to(this->kDevice);
-  const Tensor at = points({0, 0, 2, 1, 1, 2}).to(this->kDType).to(this->kDevice);
+TEST_P(GridSampleTest, WholePlacesAreTheElements) {
+  const Tensor x = random({1, 3, 3, 1}, 1).to(device());
+  const Tensor at = points({0, 0, 2, 1, 1, 2}).to(dtype()).to(device());
   const auto values = kernels::testing::values_of(x);
   for (const GridMode mode : kModes) {
     EXPECT_THAT(kernels::testing::values_of(grid_sample(x, at, {mode, GridPadding::kZeros, true})),

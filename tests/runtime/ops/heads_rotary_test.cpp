@@ -13,41 +13,40 @@ namespace lockstep::ops {
 namespace {
 
 using kernels::testing::values_of;
-using ops::testing::AllTypes;
-using ops::testing::OnName;
+using ops::testing::kAllTypes;
+using ops::testing::name_of_on;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 
-template <class T>
-class TransformerTest : public ops::testing::OperationTest<T> {};
-TYPED_TEST_SUITE(TransformerTest, AllTypes, OnName);
+class TransformerTest : public ops::testing::OperationTest {};
+INSTANTIATE_TEST_SUITE_P(On, TransformerTest, kAllTypes, name_of_on);
 
-TYPED_TEST(TransformerTest, SplitHeads) {
+TEST_P(TransformerTest, SplitHeads) {
   for (const Shape& shape : {Shape{2, 3, 12}, Shape{1, 1, 12}, Shape{0, 3, 12}, Shape{2, 0, 12}}) {
     for (std::size_t part = 0; part < 3; ++part) {
-      this->check([part](const auto& in) { return split_heads(in[0], {3, 1, 2}, 2)[part]; }, {this->random(shape, 1)});
+      check([part](const auto& in) { return split_heads(in[0], {3, 1, 2}, 2)[part]; }, {random(shape, 1)});
     }
-    this->check(
+    check(
         [](const auto& in) {
           const std::vector<Tensor> parts = split_heads(in[0], {3, 3}, 2);
           return mul(parts[0], parts[1]);
         },
-        {this->random(shape, 1)});
+        {random(shape, 1)});
   }
 }
 
-TYPED_TEST(TransformerTest, JoinHeads) {
+TEST_P(TransformerTest, JoinHeads) {
   for (const auto& [samples, length] : {std::pair{2, 3}, {1, 1}, {0, 3}, {2, 0}}) {
-    this->check(
+    check(
         [](const auto& in) {
           return join_heads({in[0], in[1]});
         },
-        {this->random({samples, 3, length, 2}, 1), this->random({samples, 1, length, 2}, 2)});
+        {random({samples, 3, length, 2}, 1), random({samples, 1, length, 2}, 2)});
   }
 }
 
-TYPED_TEST(TransformerTest, JoinedHeadsAreWhatWasSplit) {
-  const Tensor x = this->random({2, 5, 12}, 1).to(this->kDevice);
+TEST_P(TransformerTest, JoinedHeadsAreWhatWasSplit) {
+  const Tensor x = random({2, 5, 12}, 1).to(device());
   const std::vector<Tensor> parts = split_heads(x, {1, 2, 1}, 3);
   EXPECT_EQ(parts[1].shape(), (Shape{2, 2, 5, 3}));
   EXPECT_EQ(parts[1].to(kCpu).item(3), x.to(kCpu).item(12 + 3));  // sample 0, head 1, position 1, channel 0
@@ -59,18 +58,17 @@ RotaryTable table_for(const Tensor& x, double theta = 100) {
   return {table.cos.to(x.device()), table.sin.to(x.device())};
 }
 
-TYPED_TEST(TransformerTest, Rotary) {
+TEST_P(TransformerTest, Rotary) {
   for (const Shape& shape : {Shape{2, 3, 5, 4}, Shape{1, 2}, Shape{3, 1, 6}, Shape{2, 0, 4}, Shape{0, 3, 8}}) {
-    this->check([](const auto& in) { return rotary(in[0], table_for(in[0])); }, {this->random(shape, 1)},
-                {.terms = 2, .magnitude = 1});
+    check([](const auto& in) { return rotary(in[0], table_for(in[0])); }, {random(shape, 1)},
+          {.terms = 2, .magnitude = 1});
   }
 }
 
-TYPED_TEST(TransformerTest, RotaryTurnsEachPairOfHalvesByItsAngle) {
-  const Tensor x = this->random({3, 4}, 1);
-  const std::vector<double> in = values_of(x),
-                            out = values_of(rotary(x.to(this->kDevice), table_for(x.to(this->kDevice))));
-  const double accuracy = 4 * kernels::testing::epsilon_of(this->kDType);
+TEST_P(TransformerTest, RotaryTurnsEachPairOfHalvesByItsAngle) {
+  const Tensor x = random({3, 4}, 1);
+  const std::vector<double> in = values_of(x), out = values_of(rotary(x.to(device()), table_for(x.to(device()))));
+  const double accuracy = 4 * kernels::testing::epsilon_of(dtype());
   for (std::size_t t = 0; t < 3; ++t) {
     for (std::size_t i = 0; i < 2; ++i) {
       const double angle = static_cast<double>(t) * std::pow(100.0, -static_cast<double>(i) / 2);

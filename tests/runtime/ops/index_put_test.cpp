@@ -12,24 +12,23 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-template <class T>
-class IndexPutTest : public ops::testing::OperationTest<T> {};
-TYPED_TEST_SUITE(IndexPutTest, ops::testing::AllTypes, ops::testing::OnName);
+class IndexPutTest : public ops::testing::OperationTest {};
+INSTANTIATE_TEST_SUITE_P(On, IndexPutTest, ops::testing::kAllTypes, ops::testing::name_of_on);
 
 Tensor places(const std::vector<std::int64_t>& values, const Shape& shape) { return Tensor::from(values, shape); }
 
-TYPED_TEST(IndexPutTest, WritesAndAccumulates) {
-  const Tensor x = this->random({4, 3, 2}, 1), rows = this->random({3, 3, 2}, 2), elements = this->random({2, 1, 2}, 3);
+TEST_P(IndexPutTest, WritesAndAccumulates) {
+  const Tensor x = random({4, 3, 2}, 1), rows = random({3, 3, 2}, 2), elements = random({2, 1, 2}, 3);
   for (const bool accumulate : {false, true}) {
     // What is added up is rounded to 16 bits before x is added. The gradient of a value is a sum over three places.
     const ops::testing::Accuracy accuracy{.terms = 3, .intermediate_of_result = accumulate ? 1.0 : 0.0};
-    this->check(
+    check(
         [&](const auto& in) {
           const Tensor at = places({3, 0, -2}, {3}).to(in[0].device());
           return index_put(in[0], {at}, in[1], accumulate);
         },
         {x, rows}, accuracy);
-    this->check(
+    check(
         [&](const auto& in) {
           const Tensor first = places({3, 0}, {2, 1}).to(in[0].device()),
                        second = places({-1, 0, 1}, {3}).to(in[0].device());
@@ -39,15 +38,15 @@ TYPED_TEST(IndexPutTest, WritesAndAccumulates) {
   }
 }
 
-TYPED_TEST(IndexPutTest, KeepsTheLastOfSeveralValuesAndGivesItTheGradient) {
+TEST_P(IndexPutTest, KeepsTheLastOfSeveralValuesAndGivesItTheGradient) {
   const auto on = [&](std::initializer_list<float> values) {
     const std::vector<float> all = values;
-    const Tensor tensor = Tensor::from(all, {static_cast<std::int64_t>(all.size())}).to(this->kDType).to(this->kDevice);
+    const Tensor tensor = Tensor::from(all, {static_cast<std::int64_t>(all.size())}).to(dtype()).to(device());
     tensor.set_requires_grad(true);
     return tensor;
   };
   const Tensor x = on({1, 2, 3}), values = on({10, 20, 30, 40});
-  const Tensor y = index_put(x, {places({2, 0, 2, -3}, {4}).to(this->kDevice)}, values);
+  const Tensor y = index_put(x, {places({2, 0, 2, -3}, {4}).to(device())}, values);
   EXPECT_THAT(kernels::testing::values_of(y), ElementsAre(40, 2, 30));
   EXPECT_THAT(kernels::testing::values_of(x), ElementsAre(1, 2, 3));
   sum(y).backward();

@@ -9,91 +9,89 @@ namespace {
 
 using kernels::testing::expect_close;
 using kernels::testing::random_tensor;
-using ops::testing::AllTypes;
-using ops::testing::OnName;
+using ops::testing::kAllTypes;
+using ops::testing::name_of_on;
 using ops::testing::OperationTest;
 
-template <class T>
-using NormalizationOperations = OperationTest<T>;
-TYPED_TEST_SUITE(NormalizationOperations, AllTypes, OnName);
+using NormalizationOperations = OperationTest;
+INSTANTIATE_TEST_SUITE_P(On, NormalizationOperations, kAllTypes, name_of_on);
 
 constexpr std::int64_t kNormalizedRows[] = {5, 1, 0};
 
-TYPED_TEST(NormalizationOperations, LayerNorm) {
+TEST_P(NormalizationOperations, LayerNorm) {
   for (const std::int64_t rows : kNormalizedRows) {
     for (const Shape& normalized : {Shape{7}, Shape{3, 7}}) {
-      const Tensor x = this->random({rows, 3, 7}, 1, -2, 2);
-      const Tensor weight = this->random(normalized, 2, 0.5, 1.5), bias = this->random(normalized, 3);
-      this->check([&](const auto& in) { return layer_norm(in[0], normalized, in[1], in[2]); }, {x, weight, bias},
-                  {.terms = 21});
-      this->check([&](const auto& in) { return layer_norm(in[0], normalized, in[1]); }, {x, weight}, {.terms = 21});
-      this->check([&](const auto& in) { return layer_norm(in[0], normalized); }, {x}, {.terms = 21});
+      const Tensor x = random({rows, 3, 7}, 1, -2, 2);
+      const Tensor weight = random(normalized, 2, 0.5, 1.5), bias = random(normalized, 3);
+      check([&](const auto& in) { return layer_norm(in[0], normalized, in[1], in[2]); }, {x, weight, bias},
+            {.terms = 21});
+      check([&](const auto& in) { return layer_norm(in[0], normalized, in[1]); }, {x, weight}, {.terms = 21});
+      check([&](const auto& in) { return layer_norm(in[0], normalized); }, {x}, {.terms = 21});
     }
   }
 }
 
 // A row of one number is its own mean: only the bias is left of it.
-TYPED_TEST(NormalizationOperations, LayerNormOfSingleNumbers) {
-  this->check([](const auto& in) { return layer_norm(in[0], {1}, in[1], in[2], 0.5); },
-              {this->random({4, 1}, 1), this->random({1}, 2), this->random({1}, 3)}, {.terms = 8});
+TEST_P(NormalizationOperations, LayerNormOfSingleNumbers) {
+  check([](const auto& in) { return layer_norm(in[0], {1}, in[1], in[2], 0.5); },
+        {random({4, 1}, 1), random({1}, 2), random({1}, 3)}, {.terms = 8});
 }
 
-TYPED_TEST(NormalizationOperations, RmsNorm) {
+TEST_P(NormalizationOperations, RmsNorm) {
   for (const std::int64_t rows : kNormalizedRows) {
     for (const Shape& normalized : {Shape{7}, Shape{3, 7}}) {
-      const Tensor x = this->random({rows, 3, 7}, 1, -2, 2), weight = this->random(normalized, 2, 0.5, 1.5);
-      this->check([&](const auto& in) { return rms_norm(in[0], normalized, in[1], 1e-4); }, {x, weight}, {.terms = 21});
-      this->check([&](const auto& in) { return rms_norm(in[0], normalized, {}, 1e-4); }, {x}, {.terms = 21});
+      const Tensor x = random({rows, 3, 7}, 1, -2, 2), weight = random(normalized, 2, 0.5, 1.5);
+      check([&](const auto& in) { return rms_norm(in[0], normalized, in[1], 1e-4); }, {x, weight}, {.terms = 21});
+      check([&](const auto& in) { return rms_norm(in[0], normalized, {}, 1e-4); }, {x}, {.terms = 21});
     }
   }
 }
 
-TYPED_TEST(NormalizationOperations, GroupNorm) {
+TEST_P(NormalizationOperations, GroupNorm) {
   for (const std::int64_t rows : kNormalizedRows) {
     for (const Shape& shape : {Shape{rows, 3, 2, 6}, Shape{rows, 5, 6}, Shape{rows, 2, 1, 2, 6}, Shape{rows, 6}}) {
       for (const std::int64_t groups : {1, 2, 3}) {
-        const Tensor x = this->random(shape, 1, -2, 2);
-        const Tensor weight = this->random({6}, 2, 0.5, 1.5), bias = this->random({6}, 3);
+        const Tensor x = random(shape, 1, -2, 2);
+        const Tensor weight = random({6}, 2, 0.5, 1.5), bias = random({6}, 3);
         // Of two numbers the variance may be next to nothing, and the gradient large.
         const double epsilon = shape.rank() == 2 ? 0.1 : 1e-5;
-        this->check([&](const auto& in) { return group_norm(in[0], groups, in[1], in[2], epsilon); }, {x, weight, bias},
-                    {.terms = 60});
-        this->check([&](const auto& in) { return group_norm(in[0], groups, {}, {}, epsilon); }, {x}, {.terms = 60});
+        check([&](const auto& in) { return group_norm(in[0], groups, in[1], in[2], epsilon); }, {x, weight, bias},
+              {.terms = 60});
+        check([&](const auto& in) { return group_norm(in[0], groups, {}, {}, epsilon); }, {x}, {.terms = 60});
       }
     }
   }
 }
 
-TYPED_TEST(NormalizationOperations, InstanceNorm) {
+TEST_P(NormalizationOperations, InstanceNorm) {
   for (const std::int64_t rows : kNormalizedRows) {
     for (const Shape& shape : {Shape{rows, 3, 4, 5}, Shape{rows, 9, 5}, Shape{rows, 2, 2, 3, 5}}) {
-      const Tensor x = this->random(shape, 1, -2, 2);
-      const Tensor weight = this->random({5}, 2, 0.5, 1.5), bias = this->random({5}, 3);
-      this->check([](const auto& in) { return instance_norm(in[0], in[1], in[2]); }, {x, weight, bias}, {.terms = 60});
+      const Tensor x = random(shape, 1, -2, 2);
+      const Tensor weight = random({5}, 2, 0.5, 1.5), bias = random({5}, 3);
+      check([](const auto& in) { return instance_norm(in[0], in[1], in[2]); }, {x, weight, bias}, {.terms = 60});
     }
   }
 }
 
 /// x in 16 bits with float32 parameters, under autocast and without.
-TYPED_TEST(NormalizationOperations, ParametersMayHaveAnotherDtype) {
-  const Tensor x = this->random({4, 3, 6}, 1, -2, 2);
-  const Tensor weight = this->random_wide({6}, 2, 0.5, 1.5), bias = this->random_wide({6}, 3);
-  this->check([](const auto& in) { return layer_norm(in[0], {6}, in[1], in[2]); }, {x, weight, bias}, {.terms = 60});
-  this->check([](const auto& in) { return group_norm(in[0], 2, in[1], in[2]); }, {x, weight, bias}, {.terms = 60});
+TEST_P(NormalizationOperations, ParametersMayHaveAnotherDtype) {
+  const Tensor x = random({4, 3, 6}, 1, -2, 2);
+  const Tensor weight = random_wide({6}, 2, 0.5, 1.5), bias = random_wide({6}, 3);
+  check([](const auto& in) { return layer_norm(in[0], {6}, in[1], in[2]); }, {x, weight, bias}, {.terms = 60});
+  check([](const auto& in) { return group_norm(in[0], 2, in[1], in[2]); }, {x, weight, bias}, {.terms = 60});
   const auto cast_normalized = [](const auto& in) {
     const amp::Autocast autocast(DType::kFloat16);
     return layer_norm(in[0], {6}, in[1], in[2]);
   };
-  this->check(cast_normalized, {x, weight, bias}, {.terms = 60});
+  check(cast_normalized, {x, weight, bias}, {.terms = 60});
 }
 
-TYPED_TEST(NormalizationOperations, UnderAutocastResultsAreFloat32ButOfInstanceNorm) {
-  const Tensor x = this->leaf(this->random({4, 3, 6}, 1)), weight = this->leaf(this->random({6}, 2));
+TEST_P(NormalizationOperations, UnderAutocastResultsAreFloat32ButOfInstanceNorm) {
+  const Tensor x = leaf(random({4, 3, 6}, 1)), weight = leaf(random({6}, 2));
   const amp::Autocast autocast(DType::kBFloat16);
-  const DType wide = this->kWide;
-  EXPECT_EQ(layer_norm(x, {6}, weight).dtype(), wide);
-  EXPECT_EQ(rms_norm(x, {6}, weight).dtype(), wide);
-  EXPECT_EQ(group_norm(x, 2, weight).dtype(), wide);
+  EXPECT_EQ(layer_norm(x, {6}, weight).dtype(), wide());
+  EXPECT_EQ(rms_norm(x, {6}, weight).dtype(), wide());
+  EXPECT_EQ(group_norm(x, 2, weight).dtype(), wide());
   EXPECT_EQ(instance_norm(x, weight).dtype(), x.dtype());
   const Tensor y = layer_norm(x, {6}, weight);
   const std::vector<Tensor> gradients = autograd::grad(y, {x, weight}, lockstep::testing::output_gradient(y));
@@ -101,8 +99,8 @@ TYPED_TEST(NormalizationOperations, UnderAutocastResultsAreFloat32ButOfInstanceN
   EXPECT_EQ(gradients[1].dtype(), weight.dtype());
 }
 
-TYPED_TEST(NormalizationOperations, AddToAGradientThatIsThere) {
-  const Tensor x = this->random({4, 6}, 1).to(this->kDevice), weight = this->leaf(this->random_wide({6}, 2));
+TEST_P(NormalizationOperations, AddToAGradientThatIsThere) {
+  const Tensor x = random({4, 6}, 1).to(device()), weight = leaf(random_wide({6}, 2));
   const auto once = [&] {
     const Tensor y = layer_norm(x, {6}, weight);
     autograd::backward(y, lockstep::testing::output_gradient(y));

@@ -8,9 +8,8 @@
 
 #include "runtime/kernels/backend_choice.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/typed_tests.h"
+#include "tests/runtime/kernels/test_on.h"
 #include "tests/runtime/ops/gradient_check.h"
-#include "tests/support/devices.h"
 
 namespace lockstep::ops::testing {
 
@@ -69,27 +68,11 @@ inline void expect_accurate(const Tensor& found, const Tensor& exact, DType of_i
 /// are compared with the float64 run on the CPU; on the CPU those of the reference as well. The function is given its
 /// inputs where it is to compute; what it reads beside them it makes like() one of them.
 ///
-///   TYPED_TEST(OperationTest, Relu) {
-///     this->check([](const auto& in) { return relu(in[0]); }, {this->random({4, 3}, 1)});
+///   TEST_P(OperationTest, Relu) {
+///     check([](const auto& in) { return relu(in[0]); }, {random({4, 3}, 1)});
 ///   }
-template <class T>
-class OperationTest : public ::testing::Test {
+class OperationTest : public kernels::testing::TestOn {
  protected:
-  static constexpr Device kDevice = T::device;
-  static constexpr DType kDType = T::dtype;
-  /// The dtype of statistics and losses beside kDType.
-  static constexpr DType kWide = kDType == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-
-  void SetUp() override {
-    if (const auto reason = lockstep::devices::why_skipped(kDevice)) GTEST_SKIP() << *reason;
-  }
-
-  static Tensor random(const Shape& shape, std::uint32_t seed, double low = -1, double high = 1) {
-    return kernels::testing::random_tensor(shape, kDType, seed, low, high);
-  }
-  static Tensor random_wide(const Shape& shape, std::uint32_t seed, double low = -1, double high = 1) {
-    return kernels::testing::random_tensor(shape, kWide, seed, low, high);
-  }
   /// The tensor on the device and in the dtype of its counterpart: what `function` does to its constants.
   static Tensor like(const Tensor& model, const Tensor& constant) {
     return kernels::testing::tensor_of(kernels::testing::values_of(constant), constant.shape(), model.dtype())
@@ -97,16 +80,16 @@ class OperationTest : public ::testing::Test {
   }
   /// As a leaf of the graph on the device under test.
   static Tensor leaf(const Tensor& tensor) {
-    const Tensor there = tensor.to(kDevice);
+    const Tensor there = tensor.to(device());
     there.set_requires_grad(true);
     return there;
   }
 
-  static void check(const lockstep::testing::Function& function, const std::vector<Tensor>& inputs,
+  static void check(lockstep::testing::FunctionRef function, const std::vector<Tensor>& inputs,
                     const Accuracy& accuracy = {},
                     const std::source_location& where = std::source_location::current()) {
     const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "check");
-    if (kDType == DType::kFloat64) {
+    if (dtype() == DType::kFloat64) {
       lockstep::testing::expect_gradients(function, inputs, {.relative = 1e-6, .absolute = 1e-7}, where);
       lockstep::testing::expect_second_gradients(function, inputs, {.relative = 1e-6, .absolute = 1e-6}, where);
     } else {
@@ -115,7 +98,7 @@ class OperationTest : public ::testing::Test {
   }
 
  private:
-  static std::vector<Tensor> output_and_gradients(const lockstep::testing::Function& function,
+  static std::vector<Tensor> output_and_gradients(lockstep::testing::FunctionRef function,
                                                   const std::vector<Tensor>& inputs, const Tensor& output_gradient) {
     for (const Tensor& input : inputs) input.set_requires_grad(true);
     const Tensor output = function(inputs);
@@ -126,18 +109,18 @@ class OperationTest : public ::testing::Test {
     return all;
   }
 
-  static void expect_like_float64(const lockstep::testing::Function& function, const std::vector<Tensor>& inputs,
+  static void expect_like_float64(lockstep::testing::FunctionRef function, const std::vector<Tensor>& inputs,
                                   const Accuracy& accuracy, const std::source_location& where) {
     std::vector<Tensor> there, exact;
     for (const Tensor& input : inputs) {
-      there.push_back(input.to(kDevice));
+      there.push_back(input.to(device()));
       exact.push_back(kernels::testing::tensor_of(kernels::testing::values_of(input), input.shape(), DType::kFloat64));
     }
     const std::vector<Tensor> found = output_and_gradients(function, there, {});
     const std::vector<Tensor> expected = output_and_gradients(function, exact, found[1]);
     expect_accurate(found, expected, accuracy, where);
     expect_recorded(function, there, expected, found[1], accuracy, where);
-    if (kDevice != kCpu) return;
+    if (device() != kCpu) return;
     const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "reference");
     const kernels::ScopedBackend reference(kernels::reference_backend());
     expect_accurate(output_and_gradients(function, there, found[1]), expected, accuracy, where);
@@ -150,11 +133,11 @@ class OperationTest : public ::testing::Test {
     for (std::size_t i = 0; i < found.size(); ++i) {
       SCOPED_TRACE(i == 0 ? "output" : i == 1 ? "output gradient" : "gradient of input " + std::to_string(i - 2));
       ASSERT_TRUE(found[i].defined() && expected[i].defined());
-      testing::expect_accurate(found[i], expected[i], kDType, i == 0 ? accuracy.of_result() : accuracy, where);
+      testing::expect_accurate(found[i], expected[i], dtype(), i == 0 ? accuracy.of_result() : accuracy, where);
     }
   }
 
-  static void expect_recorded(const lockstep::testing::Function& function, const std::vector<Tensor>& inputs,
+  static void expect_recorded(lockstep::testing::FunctionRef function, const std::vector<Tensor>& inputs,
                               const std::vector<Tensor>& expected, const Tensor& seed, const Accuracy& accuracy,
                               const std::source_location& where) {
     const std::vector<Tensor> recorded = autograd::grad(function(inputs), inputs, seed, {.create_graph = true});
@@ -162,12 +145,12 @@ class OperationTest : public ::testing::Test {
       SCOPED_TRACE("recorded gradient of input " + std::to_string(i));
       ASSERT_TRUE(recorded[i].defined());
       EXPECT_EQ(recorded[i].dtype(), inputs[i].dtype());
-      testing::expect_accurate(recorded[i], expected[i + 2], kDType, accuracy, where);
+      testing::expect_accurate(recorded[i], expected[i + 2], dtype(), accuracy, where);
     }
   }
 };
 
-using kernels::testing::AllTypes;
-using kernels::testing::OnName;
+using kernels::testing::kAllTypes;
+using kernels::testing::name_of_on;
 
 }  // namespace lockstep::ops::testing

@@ -7,11 +7,11 @@
 namespace lockstep::ops {
 namespace {
 
-using ops::testing::AllTypes;
-using ops::testing::OnName;
+using ops::testing::kAllTypes;
+using ops::testing::name_of_on;
 using ops::testing::OperationTest;
 
-TYPED_TEST_SUITE(OperationTest, AllTypes, OnName);
+INSTANTIATE_TEST_SUITE_P(On, OperationTest, kAllTypes, name_of_on);
 
 /// Batches that any operation must take: several rows, one, none.
 constexpr std::int64_t kRowCounts[] = {5, 1, 0};
@@ -39,47 +39,47 @@ kernels::PoolGeometry pool_geometry(kernels::PoolKind kind, int rank, std::int64
   return geometry;
 }
 
-TYPED_TEST(OperationTest, Linear) {
+TEST_P(OperationTest, Linear) {
   for (const std::int64_t rows : kRowCounts) {
-    const Tensor x = this->random({rows, 7}, 1), weight = this->random({6, 7}, 2), bias = this->random({6}, 3);
-    this->check([](const auto& in) { return linear(in[0], in[1], in[2]); }, {x, weight, bias}, {.terms = 8});
-    this->check([](const auto& in) { return linear(in[0], in[1], {}); }, {x, weight}, {.terms = 8});
+    const Tensor x = random({rows, 7}, 1), weight = random({6, 7}, 2), bias = random({6}, 3);
+    check([](const auto& in) { return linear(in[0], in[1], in[2]); }, {x, weight, bias}, {.terms = 8});
+    check([](const auto& in) { return linear(in[0], in[1], {}); }, {x, weight}, {.terms = 8});
   }
 }
 
-TYPED_TEST(OperationTest, LinearOnSequences) {
-  this->check([](const auto& in) { return linear(in[0], in[1], in[2]); },
-              {this->random({2, 3, 4}, 1), this->random({5, 4}, 2), this->random({5}, 3)}, {.terms = 6});
-  this->check([](const auto& in) { return linear(in[0], in[1], in[2]); },
-              {this->random({4}, 1), this->random({5, 4}, 2), this->random({5}, 3)}, {.terms = 6});
+TEST_P(OperationTest, LinearOnSequences) {
+  check([](const auto& in) { return linear(in[0], in[1], in[2]); },
+        {random({2, 3, 4}, 1), random({5, 4}, 2), random({5}, 3)}, {.terms = 6});
+  check([](const auto& in) { return linear(in[0], in[1], in[2]); }, {random({4}, 1), random({5, 4}, 2), random({5}, 3)},
+        {.terms = 6});
 }
 
 constexpr kernels::Activation kActivations[] = {kernels::Activation::kRelu, kernels::Activation::kGelu,
                                                 kernels::Activation::kGeluTanh, kernels::Activation::kTanh,
                                                 kernels::Activation::kSigmoid};
 
-TYPED_TEST(OperationTest, LinearWithAnActivation) {
+TEST_P(OperationTest, LinearWithAnActivation) {
   for (const kernels::Activation activation : kActivations) {
     SCOPED_TRACE(static_cast<int>(activation));
     for (const std::int64_t rows : kRowCounts) {
-      const Tensor x = this->random({rows, 7}, 1), weight = this->random({6, 7}, 2), bias = this->random({6}, 3);
+      const Tensor x = random({rows, 7}, 1), weight = random({6, 7}, 2), bias = random({6}, 3);
       // As of two operations, z, from which the derivative is taken, and dz are rounded: products read 16-bit operands.
-      this->check([activation](const auto& in) { return linear(in[0], in[1], in[2], activation); }, {x, weight, bias},
-                  {.terms = 8, .intermediate = 1.5});
-      this->check([activation](const auto& in) { return linear(in[0], in[1], {}, activation); }, {x, weight},
-                  {.terms = 8, .intermediate = 1.5});
+      check([activation](const auto& in) { return linear(in[0], in[1], in[2], activation); }, {x, weight, bias},
+            {.terms = 8, .intermediate = 1.5});
+      check([activation](const auto& in) { return linear(in[0], in[1], {}, activation); }, {x, weight},
+            {.terms = 8, .intermediate = 1.5});
     }
   }
 }
 
-TYPED_TEST(OperationTest, LinearLayersInARow) {
+TEST_P(OperationTest, LinearLayersInARow) {
   for (const kernels::Activation activation : kActivations) {
     SCOPED_TRACE(static_cast<int>(activation));
     for (const std::int64_t rows : kRowCounts) {
-      const Tensor x = this->random({rows, 2, 4}, 1), w0 = this->random({6, 4}, 2), b0 = this->random({6}, 3),
-                   w1 = this->random({5, 6}, 4), b1 = this->random({5}, 5), w2 = this->random({3, 5}, 6);
+      const Tensor x = random({rows, 2, 4}, 1), w0 = random({6, 4}, 2), b0 = random({6}, 3), w1 = random({5, 6}, 4),
+                   b1 = random({5}, 5), w2 = random({3, 5}, 6);
       // A chain: each layer's result and gradient are rounded.
-      this->check(
+      check(
           [activation](const auto& in) {
             return linear(linear(linear(in[0], in[1], in[2], activation), in[3], in[4], activation), in[5], {});
           },
@@ -88,20 +88,20 @@ TYPED_TEST(OperationTest, LinearLayersInARow) {
   }
 }
 
-TYPED_TEST(OperationTest, LinearBehindAnActivationOfItsOwn) {
-  const Tensor x = this->random({5, 7}, 1, -3, 3), weight = this->random({6, 7}, 2);
+TEST_P(OperationTest, LinearBehindAnActivationOfItsOwn) {
+  const Tensor x = random({5, 7}, 1, -3, 3), weight = random({6, 7}, 2);
   // A chain of two operations.
   for (const auto& activation : {&relu, &gelu, &gelu_tanh, &tanh, &sigmoid}) {
-    this->check([activation](const auto& in) { return linear(activation(in[0]), in[1], {}); }, {x, weight},
-                {.terms = 7, .intermediate = 2, .intermediate_of_result = 0.5});
+    check([activation](const auto& in) { return linear(activation(in[0]), in[1], {}); }, {x, weight},
+          {.terms = 7, .intermediate = 2, .intermediate_of_result = 0.5});
   }
 }
 
-TYPED_TEST(OperationTest, LinearWhoseResultIsUsedTwice) {
-  const Tensor x = this->random({5, 7}, 1), weight = this->random({7, 7}, 2);
+TEST_P(OperationTest, LinearWhoseResultIsUsedTwice) {
+  const Tensor x = random({5, 7}, 1), weight = random({7, 7}, 2);
   for (const kernels::Activation activation : kActivations) {
     // A chain, and y's gradients are rounded before they are added. A GPU rounds a product before it is activated.
-    this->check(
+    check(
         [activation](const auto& in) {
           const Tensor y = linear(in[0], in[1], {}, activation);
           return add(linear(y, in[1], {}, activation), y);
@@ -110,256 +110,245 @@ TYPED_TEST(OperationTest, LinearWhoseResultIsUsedTwice) {
   }
 }
 
-TYPED_TEST(OperationTest, Matmul) {
+TEST_P(OperationTest, Matmul) {
   for (const std::int64_t rows : kRowCounts) {
-    this->check([](const auto& in) { return matmul(in[0], in[1]); },
-                {this->random({rows, 4}, 1), this->random({4, 3}, 2)}, {.terms = 5});
-    this->check([](const auto& in) { return matmul(in[0], in[1]); },
-                {this->random({rows, 2, 4}, 1), this->random({rows, 4, 3}, 2)}, {.terms = 4});
+    check([](const auto& in) { return matmul(in[0], in[1]); }, {random({rows, 4}, 1), random({4, 3}, 2)}, {.terms = 5});
+    check([](const auto& in) { return matmul(in[0], in[1]); }, {random({rows, 2, 4}, 1), random({rows, 4, 3}, 2)},
+          {.terms = 4});
   }
 }
 
-TYPED_TEST(OperationTest, MatmulOfAMatrixWithItself) {
+TEST_P(OperationTest, MatmulOfAMatrixWithItself) {
   // Both gradients are rounded before they are added.
-  this->check([](const auto& in) { return matmul(in[0], in[0]); }, {this->random({4, 4}, 1)},
-              {.terms = 8, .intermediate = 0.25});
+  check([](const auto& in) { return matmul(in[0], in[0]); }, {random({4, 4}, 1)}, {.terms = 8, .intermediate = 0.25});
 }
 
-TYPED_TEST(OperationTest, Conv1d) {
+TEST_P(OperationTest, Conv1d) {
   for (const std::int64_t rows : kRowCounts) {
-    this->check([](const auto& in) { return conv(in[0], in[1], in[2], conv_geometry(1, 2, 1, 1, 1)); },
-                {this->random({rows, 7, 3}, 1), this->random({4, 3, 3}, 2), this->random({4}, 3)}, {.terms = 20});
+    check([](const auto& in) { return conv(in[0], in[1], in[2], conv_geometry(1, 2, 1, 1, 1)); },
+          {random({rows, 7, 3}, 1), random({4, 3, 3}, 2), random({4}, 3)}, {.terms = 20});
   }
 }
 
-TYPED_TEST(OperationTest, Conv2d) {
+TEST_P(OperationTest, Conv2d) {
   for (const std::int64_t rows : kRowCounts) {
-    this->check([](const auto& in) { return conv(in[0], in[1], in[2], conv_geometry(2, 1, 1, 1, 1)); },
-                {this->random({rows, 4, 3, 2}, 1), this->random({4, 3, 3, 2}, 2), this->random({4}, 3)}, {.terms = 60});
-    this->check([](const auto& in) { return conv(in[0], in[1], {}, conv_geometry(2, 2, 2, 2, 2)); },
-                {this->random({rows, 6, 5, 4}, 1), this->random({6, 3, 2, 2}, 2)}, {.terms = 60});
+    check([](const auto& in) { return conv(in[0], in[1], in[2], conv_geometry(2, 1, 1, 1, 1)); },
+          {random({rows, 4, 3, 2}, 1), random({4, 3, 3, 2}, 2), random({4}, 3)}, {.terms = 60});
+    check([](const auto& in) { return conv(in[0], in[1], {}, conv_geometry(2, 2, 2, 2, 2)); },
+          {random({rows, 6, 5, 4}, 1), random({6, 3, 2, 2}, 2)}, {.terms = 60});
   }
 }
 
-TYPED_TEST(OperationTest, Conv3d) {
+TEST_P(OperationTest, Conv3d) {
   for (const std::int64_t rows : {2, 1, 0}) {
-    this->check([](const auto& in) { return conv(in[0], in[1], in[2], conv_geometry(3, 1, 1, 1, 1)); },
-                {this->random({rows, 3, 2, 4, 2}, 1), this->random({2, 2, 3, 2, 2}, 2), this->random({2}, 3)},
-                {.terms = 80});
+    check([](const auto& in) { return conv(in[0], in[1], in[2], conv_geometry(3, 1, 1, 1, 1)); },
+          {random({rows, 3, 2, 4, 2}, 1), random({2, 2, 3, 2, 2}, 2), random({2}, 3)}, {.terms = 80});
   }
 }
 
 // A bias is added to the rounded result, as where cuDNN computes the products.
-TYPED_TEST(OperationTest, ConvTranspose1d) {
+TEST_P(OperationTest, ConvTranspose1d) {
   for (const std::int64_t rows : kRowCounts) {
-    this->check([](const auto& in) { return conv_transpose(in[0], in[1], in[2], conv_geometry(1, 3, 1, 1, 1), {2}); },
-                {this->random({rows, 4, 3}, 1), this->random({3, 4, 5}, 2), this->random({5}, 3)},
-                {.terms = 30, .intermediate_of_result = 0.5});
+    check([](const auto& in) { return conv_transpose(in[0], in[1], in[2], conv_geometry(1, 3, 1, 1, 1), {2}); },
+          {random({rows, 4, 3}, 1), random({3, 4, 5}, 2), random({5}, 3)},
+          {.terms = 30, .intermediate_of_result = 0.5});
   }
 }
 
-TYPED_TEST(OperationTest, ConvTranspose2d) {
+TEST_P(OperationTest, ConvTranspose2d) {
   for (const std::int64_t rows : kRowCounts) {
-    this->check(
+    check(
         [](const auto& in) {
           return conv_transpose(in[0], in[1], in[2], conv_geometry(2, 2, 1, 1, 1), {1, 0});
         },
-        {this->random({rows, 3, 2, 2}, 1), this->random({2, 3, 3, 4}, 2), this->random({4}, 3)},
+        {random({rows, 3, 2, 2}, 1), random({2, 3, 3, 4}, 2), random({4}, 3)},
         {.terms = 60, .intermediate_of_result = 0.5});
-    this->check([](const auto& in) { return conv_transpose(in[0], in[1], {}, conv_geometry(2, 1, 1, 2, 2)); },
-                {this->random({rows, 4, 3, 6}, 1), this->random({6, 2, 3, 2}, 2)}, {.terms = 60});
+    check([](const auto& in) { return conv_transpose(in[0], in[1], {}, conv_geometry(2, 1, 1, 2, 2)); },
+          {random({rows, 4, 3, 6}, 1), random({6, 2, 3, 2}, 2)}, {.terms = 60});
   }
 }
 
-TYPED_TEST(OperationTest, ConvTranspose3d) {
+TEST_P(OperationTest, ConvTranspose3d) {
   for (const std::int64_t rows : {2, 1, 0}) {
-    this->check(
+    check(
         [](const auto& in) {
           return conv_transpose(in[0], in[1], in[2], conv_geometry(3, 2, 0, 1, 1), {0, 1, 0});
         },
-        {this->random({rows, 2, 1, 2, 3}, 1), this->random({3, 2, 3, 2, 2}, 2), this->random({2}, 3)},
+        {random({rows, 2, 1, 2, 3}, 1), random({3, 2, 3, 2, 2}, 2), random({2}, 3)},
         {.terms = 120, .intermediate_of_result = 0.25});
   }
 }
 
-TYPED_TEST(OperationTest, ConvTransposeOfOneInputWithItselfAddsBothGradients) {
+TEST_P(OperationTest, ConvTransposeOfOneInputWithItselfAddsBothGradients) {
   // The weight is the input, so the two gradients meet, rounded.
-  this->check([](const auto& in) { return conv_transpose(in[0], in[0], {}, conv_geometry(1, 2, 1, 1, 1), {1}); },
-              {this->random({3, 4, 3}, 1)}, {.terms = 24, .intermediate = 0.25});
+  check([](const auto& in) { return conv_transpose(in[0], in[0], {}, conv_geometry(1, 2, 1, 1, 1), {1}); },
+        {random({3, 4, 3}, 1)}, {.terms = 24, .intermediate = 0.25});
 }
 
-TYPED_TEST(OperationTest, ConvWithoutAGradientForItsInput) {
-  const Tensor x = this->random({2, 5, 2}, 1);
-  this->check(
-      [&x](const auto& in) { return conv(TestFixture::like(in[0], x), in[0], in[1], conv_geometry(1, 1, 0, 1, 1)); },
-      {this->random({3, 2, 2}, 2), this->random({3}, 3)}, {.terms = 8});
+TEST_P(OperationTest, ConvWithoutAGradientForItsInput) {
+  const Tensor x = random({2, 5, 2}, 1);
+  check([&x](const auto& in) { return conv(like(in[0], x), in[0], in[1], conv_geometry(1, 1, 0, 1, 1)); },
+        {random({3, 2, 2}, 2), random({3}, 3)}, {.terms = 8});
 }
 
-TYPED_TEST(OperationTest, Relu) {
-  for (const std::int64_t rows : kRowCounts)
-    this->check([](const auto& in) { return relu(in[0]); }, {this->random({rows, 9}, 1)});
+TEST_P(OperationTest, Relu) {
+  for (const std::int64_t rows : kRowCounts) check([](const auto& in) { return relu(in[0]); }, {random({rows, 9}, 1)});
 }
 
-TYPED_TEST(OperationTest, Gelu) {
+TEST_P(OperationTest, Gelu) {
   for (const std::int64_t rows : kRowCounts) {
-    this->check([](const auto& in) { return gelu(in[0]); }, {this->random({rows, 9}, 1, -4, 4)});
+    check([](const auto& in) { return gelu(in[0]); }, {random({rows, 9}, 1, -4, 4)});
   }
 }
 
-TYPED_TEST(OperationTest, GeluTanh) {
+TEST_P(OperationTest, GeluTanh) {
   for (const std::int64_t rows : kRowCounts) {
-    this->check([](const auto& in) { return gelu_tanh(in[0]); }, {this->random({rows, 9}, 1, -4, 4)});
+    check([](const auto& in) { return gelu_tanh(in[0]); }, {random({rows, 9}, 1, -4, 4)});
   }
 }
 
 // The derivative is taken from the rounded output, which PyTorch keeps too: of |dy| < 1.5 all that tanh loses near 1,
 // and half of it what sigmoid does.
-TYPED_TEST(OperationTest, Tanh) {
+TEST_P(OperationTest, Tanh) {
   for (const std::int64_t rows : kRowCounts) {
-    this->check([](const auto& in) { return tanh(in[0]); }, {this->random({rows, 9}, 1, -4, 4)}, {.intermediate = 1.5});
+    check([](const auto& in) { return tanh(in[0]); }, {random({rows, 9}, 1, -4, 4)}, {.intermediate = 1.5});
   }
 }
 
-TYPED_TEST(OperationTest, Sigmoid) {
+TEST_P(OperationTest, Sigmoid) {
   for (const std::int64_t rows : kRowCounts) {
-    this->check([](const auto& in) { return sigmoid(in[0]); }, {this->random({rows, 9}, 1, -8, 8)},
-                {.intermediate = 0.75});
+    check([](const auto& in) { return sigmoid(in[0]); }, {random({rows, 9}, 1, -8, 8)}, {.intermediate = 0.75});
   }
 }
 
-TYPED_TEST(OperationTest, Add) {
+TEST_P(OperationTest, Add) {
   for (const std::int64_t rows : kRowCounts) {
-    const Tensor a = this->random({rows, 4}, 1);
-    this->check([](const auto& in) { return add(in[0], in[1]); }, {a, this->random({rows, 4}, 2)});
-    this->check([](const auto& in) { return add(in[0], in[1]); }, {a, this->random({4}, 2)}, {.terms = rows});
-    this->check([](const auto& in) { return add(in[0], in[0]); }, {a});
+    const Tensor a = random({rows, 4}, 1);
+    check([](const auto& in) { return add(in[0], in[1]); }, {a, random({rows, 4}, 2)});
+    check([](const auto& in) { return add(in[0], in[1]); }, {a, random({4}, 2)}, {.terms = rows});
+    check([](const auto& in) { return add(in[0], in[0]); }, {a});
   }
 }
 
-TYPED_TEST(OperationTest, Mul) {
+TEST_P(OperationTest, Mul) {
   for (const std::int64_t rows : kRowCounts) {
-    const Tensor a = this->random({rows, 4}, 1);
-    this->check([](const auto& in) { return mul(in[0], in[1]); }, {a, this->random({rows, 4}, 2)});
-    this->check([](const auto& in) { return mul(in[0], in[1]); }, {a, this->random({4}, 2)}, {.terms = rows});
-    this->check([](const auto& in) { return mul(in[0], in[0]); }, {a});
+    const Tensor a = random({rows, 4}, 1);
+    check([](const auto& in) { return mul(in[0], in[1]); }, {a, random({rows, 4}, 2)});
+    check([](const auto& in) { return mul(in[0], in[1]); }, {a, random({4}, 2)}, {.terms = rows});
+    check([](const auto& in) { return mul(in[0], in[0]); }, {a});
   }
 }
 
-TYPED_TEST(OperationTest, Scale) {
-  const DeviceValue<float> host(0.75f, kCpu), there(0.75f, this->kDevice);
+TEST_P(OperationTest, Scale) {
+  const DeviceValue<float> host(0.75f, kCpu), there(0.75f, device());
   for (const std::int64_t rows : kRowCounts) {
-    this->check([](const auto& in) { return scale(in[0], -2.5); }, {this->random({rows, 4}, 1)});
-    this->check([&](const auto& in) { return scale_by(in[0], (in[0].device() == kCpu ? host : there).data()); },
-                {this->random({rows, 4}, 1)});
+    check([](const auto& in) { return scale(in[0], -2.5); }, {random({rows, 4}, 1)});
+    check([&](const auto& in) { return scale_by(in[0], (in[0].device() == kCpu ? host : there).data()); },
+          {random({rows, 4}, 1)});
   }
 }
 
-TYPED_TEST(OperationTest, MaxPool) {
+TEST_P(OperationTest, MaxPool) {
   for (const std::int64_t rows : kRowCounts) {
     for (int rank = 1; rank <= 3; ++rank) {
       std::vector<std::int64_t> extents{rows};
       extents.insert(extents.end(), static_cast<std::size_t>(rank), 5);
       extents.push_back(2);
-      const Tensor x = this->random(Shape(extents), 1);
+      const Tensor x = random(Shape(extents), 1);
       // Windows that overlap: one element may be the maximum of 2^rank of them.
-      this->check([rank](const auto& in) { return pool(in[0], pool_geometry(kernels::PoolKind::kMax, rank, 3, 2, 1)); },
-                  {x}, {.terms = 8});
+      check([rank](const auto& in) { return pool(in[0], pool_geometry(kernels::PoolKind::kMax, rank, 3, 2, 1)); }, {x},
+            {.terms = 8});
     }
   }
 }
 
-TYPED_TEST(OperationTest, AveragePool) {
+TEST_P(OperationTest, AveragePool) {
   for (const std::int64_t rows : kRowCounts) {
     for (const bool count_include_pad : {true, false}) {
       const auto geometry = pool_geometry(kernels::PoolKind::kAverage, 2, 3, 2, 1, count_include_pad);
-      this->check([geometry](const auto& in) { return pool(in[0], geometry); }, {this->random({rows, 5, 4, 2}, 1)},
-                  {.terms = 9});
+      check([geometry](const auto& in) { return pool(in[0], geometry); }, {random({rows, 5, 4, 2}, 1)}, {.terms = 9});
     }
   }
 }
 
-TYPED_TEST(OperationTest, GlobalAveragePool) {
+TEST_P(OperationTest, GlobalAveragePool) {
   for (const std::int64_t rows : kRowCounts) {
-    this->check([](const auto& in) { return global_average_pool(in[0]); }, {this->random({rows, 3, 5, 4}, 1)},
-                {.terms = 15});
+    check([](const auto& in) { return global_average_pool(in[0]); }, {random({rows, 3, 5, 4}, 1)}, {.terms = 15});
   }
 }
 
-TYPED_TEST(OperationTest, Dropout) {
+TEST_P(OperationTest, Dropout) {
   for (const std::int64_t rows : kRowCounts) {
-    this->check([](const auto& in) { return dropout(in[0], 0.3, {.seed = 1, .step = 2, .layer = 3}, 4); },
-                {this->random({rows, 3, 5}, 1)});
+    check([](const auto& in) { return dropout(in[0], 0.3, {.seed = 1, .step = 2, .layer = 3}, 4); },
+          {random({rows, 3, 5}, 1)});
   }
-  this->check([](const auto& in) { return dropout(in[0], 0.0, {}, 0); }, {this->random({2, 3}, 1)});
+  check([](const auto& in) { return dropout(in[0], 0.0, {}, 0); }, {random({2, 3}, 1)});
 }
 
-TYPED_TEST(OperationTest, FlattenAndReshape) {
+TEST_P(OperationTest, FlattenAndReshape) {
   for (const std::int64_t rows : kRowCounts) {
-    const Tensor x = this->random({rows, 3, 4}, 1);
-    this->check([](const auto& in) { return flatten(in[0]); }, {x});
-    this->check([rows](const auto& in) { return reshape(in[0], {rows, 2, 2, 3}); }, {x});
+    const Tensor x = random({rows, 3, 4}, 1);
+    check([](const auto& in) { return flatten(in[0]); }, {x});
+    check([rows](const auto& in) { return reshape(in[0], {rows, 2, 2, 3}); }, {x});
     EXPECT_EQ(flatten(x).shape(), (Shape{rows, 12}));
     EXPECT_TRUE(flatten(x).aliases(x));
   }
 }
 
-TYPED_TEST(OperationTest, Softmax) {
+TEST_P(OperationTest, Softmax) {
   for (const std::int64_t rows : kRowCounts) {
     // The backward pass reads the rounded output, which PyTorch keeps too: y (dy - sum dy y).
-    this->check([](const auto& in) { return softmax(in[0]); }, {this->random({rows, 7}, 1, -4, 4)},
-                {.terms = 7, .intermediate = 0.5});
-    this->check([](const auto& in) { return log_softmax(in[0]); }, {this->random({rows, 7}, 1, -4, 4)},
-                {.terms = 7, .intermediate = 0.25});
+    check([](const auto& in) { return softmax(in[0]); }, {random({rows, 7}, 1, -4, 4)},
+          {.terms = 7, .intermediate = 0.5});
+    check([](const auto& in) { return log_softmax(in[0]); }, {random({rows, 7}, 1, -4, 4)},
+          {.terms = 7, .intermediate = 0.25});
   }
 }
 
-TYPED_TEST(OperationTest, CrossEntropy) {
+TEST_P(OperationTest, CrossEntropy) {
   for (const std::int64_t rows : kRowCounts) {
     const std::vector<std::int64_t> all{3, 0, 6, 6, 2};
     const Tensor classes = Tensor::from(std::vector(all.begin(), all.begin() + rows), {rows});
     for (const LossOptions& options : {LossOptions{}, LossOptions{.label_smoothing = 0.1}, LossOptions{.divisor = 32},
                                        LossOptions{.label_smoothing = 1, .divisor = 0.5}}) {
-      this->check([&](const auto& in) { return cross_entropy(in[0], classes.to(in[0].device()), options); },
-                  {this->random({rows, 7}, 1, -4, 4)}, {.terms = 35});
+      check([&](const auto& in) { return cross_entropy(in[0], classes.to(in[0].device()), options); },
+            {random({rows, 7}, 1, -4, 4)}, {.terms = 35});
     }
   }
 }
 
-TYPED_TEST(OperationTest, CrossEntropyOverSequences) {
+TEST_P(OperationTest, CrossEntropyOverSequences) {
   const Tensor classes = Tensor::from<std::int64_t>({0, 1, 2, 3, 3, 2}, {2, 3});
-  this->check([&](const auto& in) { return cross_entropy(in[0], classes.to(in[0].device())); },
-              {this->random({2, 3, 4}, 1, -4, 4)}, {.terms = 24});
+  check([&](const auto& in) { return cross_entropy(in[0], classes.to(in[0].device())); }, {random({2, 3, 4}, 1, -4, 4)},
+        {.terms = 24});
 }
 
-TYPED_TEST(OperationTest, Mse) {
+TEST_P(OperationTest, Mse) {
   for (const std::int64_t rows : kRowCounts) {
-    const Tensor target = this->random({rows, 3, 2}, 2);
+    const Tensor target = random({rows, 3, 2}, 2);
     for (const double divisor : {0.0, 16.0}) {
-      this->check([&](const auto& in) { return mse(in[0], TestFixture::like(in[0], target), {.divisor = divisor}); },
-                  {this->random({rows, 3, 2}, 1)}, {.terms = 30});
-      this->check([&](const auto& in) { return mse(in[0], in[1], {.divisor = divisor}); },
-                  {this->random({rows, 3, 2}, 1), target}, {.terms = 30});
+      check([&](const auto& in) { return mse(in[0], like(in[0], target), {.divisor = divisor}); },
+            {random({rows, 3, 2}, 1)}, {.terms = 30});
+      check([&](const auto& in) { return mse(in[0], in[1], {.divisor = divisor}); }, {random({rows, 3, 2}, 1), target},
+            {.terms = 30});
     }
   }
 }
 
-TYPED_TEST(OperationTest, SumAndMean) {
+TEST_P(OperationTest, SumAndMean) {
   for (const std::int64_t rows : kRowCounts) {
-    const Tensor x = this->random({rows, 4, 2}, 1);
-    this->check([](const auto& in) { return sum(in[0]); }, {x}, {.terms = 40});
-    this->check([](const auto& in) { return mean(in[0]); }, {x}, {.terms = 40});
+    const Tensor x = random({rows, 4, 2}, 1);
+    check([](const auto& in) { return sum(in[0]); }, {x}, {.terms = 40});
+    check([](const auto& in) { return mean(in[0]); }, {x}, {.terms = 40});
   }
-  this->check([](const auto& in) { return sum(in[0]); }, {this->random({}, 1)});
+  check([](const auto& in) { return sum(in[0]); }, {random({}, 1)});
 }
 
-TYPED_TEST(OperationTest, Cast) {
+TEST_P(OperationTest, Cast) {
   // neg() rounds nothing, and float64 needs no cast.
-  this->check([](const auto& in) { return neg(cast(in[0], wide_of(in[0].dtype()))); }, {this->random({3, 2}, 1)});
-  this->check(
-      [](const auto& in) {
-        return neg(cast(in[0], in[0].dtype() == DType::kFloat32 ? TestFixture::kDType : in[0].dtype()));
-      },
-      {this->random_wide({3, 2}, 1)});
+  check([](const auto& in) { return neg(cast(in[0], wide_of(in[0].dtype()))); }, {random({3, 2}, 1)});
+  check([](const auto& in) { return neg(cast(in[0], in[0].dtype() == DType::kFloat32 ? dtype() : in[0].dtype())); },
+        {random_wide({3, 2}, 1)});
 }
 
 }  // namespace

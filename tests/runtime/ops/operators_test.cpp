@@ -20,14 +20,13 @@ Tensor line(const std::vector<double>& values, DType dtype) {
   return Tensor::from(values, {static_cast<std::int64_t>(values.size())}).to(dtype).to(device());
 }
 
-template <class T>
-class IntegersTest : public ops::testing::OperationTest<T> {
+class IntegersTest : public ops::testing::OperationTest {
  protected:
   static Tensor line(const std::vector<double>& values, DType dtype) {
-    return Tensor::from(values, {static_cast<std::int64_t>(values.size())}).to(dtype).to(T::device);
+    return Tensor::from(values, {static_cast<std::int64_t>(values.size())}).to(dtype).to(device());
   }
 };
-TYPED_TEST_SUITE(IntegersTest, ops::testing::AllTypes, ops::testing::OnName);
+INSTANTIATE_TEST_SUITE_P(On, IntegersTest, ops::testing::kAllTypes, ops::testing::name_of_on);
 
 TEST(OperatorsInPlace, WriteToTheTensorItself) {
   const Tensor a = line({1, 2, 3, 4}, DType::kFloat32).reshaped({2, 2});
@@ -67,8 +66,8 @@ TEST(OperatorsInPlace, AreRefusedWhereAGraphWouldBreak) {
   EXPECT_THROW(line({1}, DType::kFloat32) += line({1, 2}, DType::kFloat32), ShapeError) << "the result does not fit";
 }
 
-TYPED_TEST(IntegersTest, AddSubtractMultiplyAndCompareToIntegers) {
-  const Tensor a = this->line({1, -2, 3}, DType::kInt64), b = this->line({2, -2, -5}, DType::kInt64);
+TEST_P(IntegersTest, AddSubtractMultiplyAndCompareToIntegers) {
+  const Tensor a = line({1, -2, 3}, DType::kInt64), b = line({2, -2, -5}, DType::kInt64);
   EXPECT_THAT(values_of(a + b), ElementsAre(3, -4, -2));
   EXPECT_THAT(values_of(a - b), ElementsAre(-1, 0, 8));
   EXPECT_THAT(values_of(a * b), ElementsAre(2, 4, -15));
@@ -82,18 +81,18 @@ TYPED_TEST(IntegersTest, AddSubtractMultiplyAndCompareToIntegers) {
   EXPECT_THAT(values_of(gt(a, 0.5)), ElementsAre(1, 0, 1));
 }
 
-TYPED_TEST(IntegersTest, TakeTheWiderDtypeAndStayInItsRange) {
-  const Tensor bytes = this->line({200, 3}, DType::kInt64).to(DType::kUInt8),
-               words = this->line({-100, 7}, DType::kInt64).to(DType::kInt32);
+TEST_P(IntegersTest, TakeTheWiderDtypeAndStayInItsRange) {
+  const Tensor bytes = line({200, 3}, DType::kInt64).to(DType::kUInt8),
+               words = line({-100, 7}, DType::kInt64).to(DType::kInt32);
   EXPECT_EQ((bytes + words).dtype(), DType::kInt32);
   EXPECT_THAT(values_of(bytes + words), ElementsAre(100, 10));
   EXPECT_THAT(values_of(bytes + bytes), ElementsAre(255, 6));
-  const Tensor large = this->line({0x1p52 + 1}, DType::kInt64);
+  const Tensor large = line({0x1p52 + 1}, DType::kInt64);
   EXPECT_EQ((large * 2 - 2).item(), 0x1p53);
 }
 
-TYPED_TEST(IntegersTest, OfBoolCount) {
-  const Tensor a = this->line({1, 0, 1}, DType::kBool), b = this->line({1, 1, 0}, DType::kBool);
+TEST_P(IntegersTest, OfBoolCount) {
+  const Tensor a = line({1, 0, 1}, DType::kBool), b = line({1, 1, 0}, DType::kBool);
   EXPECT_EQ((a + b).dtype(), DType::kBool);
   EXPECT_THAT(values_of(a + b), ElementsAre(1, 1, 1)) << "or, as in PyTorch";
   EXPECT_THAT(values_of(a * b), ElementsAre(1, 0, 0)) << "and";
@@ -103,25 +102,25 @@ TYPED_TEST(IntegersTest, OfBoolCount) {
   EXPECT_THROW((void)(a - b), UsageError);
 }
 
-TYPED_TEST(IntegersTest, DivideToFloats) {
-  const Tensor a = this->line({1, -3}, DType::kInt64), b = this->line({2, 2}, DType::kInt64);
+TEST_P(IntegersTest, DivideToFloats) {
+  const Tensor a = line({1, -3}, DType::kInt64), b = line({2, 2}, DType::kInt64);
   for (const Tensor& quotient : {a / b, a / 2, 1 / b}) EXPECT_EQ(quotient.dtype(), DType::kFloat32);
   EXPECT_THAT(values_of(a / b), ElementsAre(0.5, -1.5));
   EXPECT_THAT(values_of(1 / b), ElementsAre(0.5, 0.5));
 }
 
-TYPED_TEST(IntegersTest, AndAFractionAreRefused) {
-  EXPECT_THROW((void)(this->line({1}, DType::kInt64) + 0.5), UsageError);
-  EXPECT_THROW((void)(this->line({1}, DType::kInt64) * 1.5), UsageError);
-  EXPECT_THROW((void)(this->line({1}, DType::kInt64) + std::numeric_limits<double>::infinity()), UsageError);
-  EXPECT_THROW((void)(this->line({1}, DType::kInt64) + std::numeric_limits<double>::quiet_NaN()), UsageError);
-  EXPECT_THROW((void)(0.25 - this->line({1}, DType::kInt64)), UsageError);
-  EXPECT_THROW((void)(this->line({1}, DType::kInt64) + this->line({1}, DType::kFloat32)), Error);
+TEST_P(IntegersTest, AndAFractionAreRefused) {
+  EXPECT_THROW((void)(line({1}, DType::kInt64) + 0.5), UsageError);
+  EXPECT_THROW((void)(line({1}, DType::kInt64) * 1.5), UsageError);
+  EXPECT_THROW((void)(line({1}, DType::kInt64) + std::numeric_limits<double>::infinity()), UsageError);
+  EXPECT_THROW((void)(line({1}, DType::kInt64) + std::numeric_limits<double>::quiet_NaN()), UsageError);
+  EXPECT_THROW((void)(0.25 - line({1}, DType::kInt64)), UsageError);
+  EXPECT_THROW((void)(line({1}, DType::kInt64) + line({1}, DType::kFloat32)), Error);
 }
 
-TYPED_TEST(IntegersTest, GiveTheAccuracyOfAModel) {
-  const Tensor logits = this->line({1, 3, 2, 0, 5, 1}, DType::kFloat32).reshaped({2, 3});
-  const Tensor hits = eq(argmax(logits, 1), this->line({1, 2}, DType::kInt64));
+TEST_P(IntegersTest, GiveTheAccuracyOfAModel) {
+  const Tensor logits = line({1, 3, 2, 0, 5, 1}, DType::kFloat32).reshaped({2, 3});
+  const Tensor hits = eq(argmax(logits, 1), line({1, 2}, DType::kInt64));
   EXPECT_EQ(mean(hits.to(DType::kFloat32)).item(), 0.5);
 }
 

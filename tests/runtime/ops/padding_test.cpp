@@ -12,53 +12,51 @@ namespace {
 using kernels::testing::values_of;
 using lockstep::devices::device;
 using ops::testing::Accuracy;
-using ops::testing::AllTypes;
-using ops::testing::OnName;
+using ops::testing::kAllTypes;
+using ops::testing::name_of_on;
 using ::testing::ElementsAre;
 
-template <class T>
-class PaddingTest : public ops::testing::OperationTest<T> {};
-TYPED_TEST_SUITE(PaddingTest, AllTypes, OnName);
+class PaddingTest : public ops::testing::OperationTest {};
+INSTANTIATE_TEST_SUITE_P(On, PaddingTest, kAllTypes, name_of_on);
 
 Tensor counted(const Shape& shape, DType dtype = DType::kFloat32) {
   return arange(shape.numel(), {DType::kFloat32, device()}).to(dtype).reshaped(shape);
 }
 
-TYPED_TEST(PaddingTest, Roll) {
+TEST_P(PaddingTest, Roll) {
   for (const int dim : {0, 1, -1}) {
-    this->check([&](const auto& in) { return roll(in[0], 2, dim); }, {this->random({2, 3, 4}, 1)});
+    check([&](const auto& in) { return roll(in[0], 2, dim); }, {random({2, 3, 4}, 1)});
   }
 }
 
-TYPED_TEST(PaddingTest, PadInEveryMode) {
+TEST_P(PaddingTest, PadInEveryMode) {
   // An element that stands in several places adds up their gradients, each of a slice of its own.
   for (const PadMode mode : {PadMode::kConstant, PadMode::kReflect, PadMode::kReplicate, PadMode::kCircular}) {
-    this->check([&](const auto& in) { return pad(in[0], 1, 2, 1, {.mode = mode, .value = 0.5}); },
-                {this->random({2, 3, 2}, 1)}, {.terms = 4, .intermediate = 4});
+    check([&](const auto& in) { return pad(in[0], 1, 2, 1, {.mode = mode, .value = 0.5}); }, {random({2, 3, 2}, 1)},
+          {.terms = 4, .intermediate = 4});
   }
 }
 
-TYPED_TEST(PaddingTest, Triangles) {
+TEST_P(PaddingTest, Triangles) {
   for (const std::int64_t diagonal : {-1, 0, 2}) {
-    this->check([&](const auto& in) { return tril(in[0], diagonal); }, {this->random({2, 3, 4}, 1)});
-    this->check([&](const auto& in) { return triu(in[0], diagonal); }, {this->random({4, 3}, 2)});
+    check([&](const auto& in) { return tril(in[0], diagonal); }, {random({2, 3, 4}, 1)});
+    check([&](const auto& in) { return triu(in[0], diagonal); }, {random({4, 3}, 2)});
   }
 }
 
-TYPED_TEST(PaddingTest, Glu) {
+TEST_P(PaddingTest, Glu) {
   // The sigmoid and its derivative are rounded on the way.
   for (const int dim : {0, -1}) {
-    this->check([&](const auto& in) { return glu(in[0], dim); }, {this->random({4, 6}, 1)}, {.intermediate = 2});
+    check([&](const auto& in) { return glu(in[0], dim); }, {random({4, 6}, 1)}, {.intermediate = 2});
   }
 }
 
-TYPED_TEST(PaddingTest, Cross) {
+TEST_P(PaddingTest, Cross) {
   // Both products of a component are rounded before they are subtracted, and so are their gradients.
   const Accuracy two_products{.terms = 2, .intermediate = 4, .intermediate_of_result = 2};
-  this->check([](const auto& in) { return cross(in[0], in[1]); }, {this->random({2, 3}, 1), this->random({2, 3}, 2)},
-              two_products);
-  this->check([](const auto& in) { return cross(in[0], in[1], 0); }, {this->random({3, 2}, 1), this->random({3, 1}, 2)},
-              {.terms = 4, .intermediate = 8, .intermediate_of_result = 2});
+  check([](const auto& in) { return cross(in[0], in[1]); }, {random({2, 3}, 1), random({2, 3}, 2)}, two_products);
+  check([](const auto& in) { return cross(in[0], in[1], 0); }, {random({3, 2}, 1), random({3, 1}, 2)},
+        {.terms = 4, .intermediate = 8, .intermediate_of_result = 2});
 }
 
 TEST(Padding, GivesWhatItsModeSays) {

@@ -10,13 +10,12 @@ namespace lockstep::ops {
 namespace {
 
 using ops::testing::Accuracy;
-using ops::testing::AllTypes;
-using ops::testing::OnName;
+using ops::testing::kAllTypes;
+using ops::testing::name_of_on;
 using ops::testing::OperationTest;
 
-template <class T>
-using PointwiseTest = OperationTest<T>;
-TYPED_TEST_SUITE(PointwiseTest, AllTypes, OnName);
+using PointwiseTest = OperationTest;
+INSTANTIATE_TEST_SUITE_P(On, PointwiseTest, kAllTypes, name_of_on);
 
 /// Batches that any operation must take: several rows, one, none.
 constexpr std::int64_t kRows[] = {5, 1, 0};
@@ -79,18 +78,18 @@ const Case kCases[] = {
     {"a number to the power", [](const Tensor& x) { return pow(2.5, x); }, -2, 2},
 };
 
-TYPED_TEST(PointwiseTest, FunctionsOfOneNumber) {
+TEST_P(PointwiseTest, FunctionsOfOneNumber) {
   for (const Case& one : kCases) {
     SCOPED_TRACE(one.name);
     for (const std::int64_t rows : kRows) {
-      this->check([&](const auto& in) { return one.function(in[0]); },
-                  {this->random({rows, 3, 3}, 1, one.low, one.high)}, one.accuracy);
+      check([&](const auto& in) { return one.function(in[0]); }, {random({rows, 3, 3}, 1, one.low, one.high)},
+            one.accuracy);
     }
   }
 }
 
-TYPED_TEST(PointwiseTest, FunctionsOfAScalar) {
-  this->check([](const auto& in) { return exp(in[0]); }, {this->random({}, 1)});
+TEST_P(PointwiseTest, FunctionsOfAScalar) {
+  check([](const auto& in) { return exp(in[0]); }, {random({}, 1)});
 }
 
 /// Pairs of shapes and what they broadcast to.
@@ -124,28 +123,28 @@ const PairCase kPairs[] = {{"add", add, -1, 1},    {"sub", sub, -1, 1},         
                            {"div", div, 0.5, 2},   {"maximum", maximum, 0.2, 3}, {"minimum", minimum, 0.2, 3},
                            {"atan2", atan2, -2, 2}};
 
-TYPED_TEST(PointwiseTest, FunctionsOfTwoBroadcastOperands) {
+TEST_P(PointwiseTest, FunctionsOfTwoBroadcastOperands) {
   for (const PairCase& pair : kPairs) {
     SCOPED_TRACE(pair.name);
     for (const Shapes& shapes : kShapes) {
       SCOPED_TRACE(shapes.a.str() + " and " + shapes.b.str());
-      const Tensor a = this->random(shapes.a, 1, 0.3, 2.5), b = this->random(shapes.b, 2, pair.low, pair.high);
+      const Tensor a = random(shapes.a, 1, 0.3, 2.5), b = random(shapes.b, 2, pair.low, pair.high);
       EXPECT_EQ(pair.function(a, b).shape(), shapes.out);
-      this->check([&](const auto& in) { return pair.function(in[0], in[1]); }, {a, b}, {.terms = shapes.out.numel()});
+      check([&](const auto& in) { return pair.function(in[0], in[1]); }, {a, b}, {.terms = shapes.out.numel()});
     }
   }
 }
 
-TYPED_TEST(PointwiseTest, PowersOfTensors) {
+TEST_P(PointwiseTest, PowersOfTensors) {
   for (const Shapes& shapes : kShapes) {
     SCOPED_TRACE(shapes.a.str() + " and " + shapes.b.str());
-    this->check([](const auto& in) { return pow(in[0], in[1]); },
-                {this->random(shapes.a, 1, 0.5, 2), this->random(shapes.b, 2, -2, 2)}, {.terms = shapes.out.numel()});
+    check([](const auto& in) { return pow(in[0], in[1]); }, {random(shapes.a, 1, 0.5, 2), random(shapes.b, 2, -2, 2)},
+          {.terms = shapes.out.numel()});
   }
 }
 
-TYPED_TEST(PointwiseTest, TheAngleOfTheOriginHasAGradientOf0) {
-  const Tensor y = this->random({3}, 1, 0, 0), x = this->random({3}, 2, 0, 0);
+TEST_P(PointwiseTest, TheAngleOfTheOriginHasAGradientOf0) {
+  const Tensor y = random({3}, 1, 0, 0), x = random({3}, 2, 0, 0);
   for (const Tensor& leaf : {y, x}) leaf.set_requires_grad(true);
   sum(atan2(y, x)).backward();
   for (std::int64_t i = 0; i < 3; ++i) {
@@ -154,67 +153,64 @@ TYPED_TEST(PointwiseTest, TheAngleOfTheOriginHasAGradientOf0) {
   }
 }
 
-TYPED_TEST(PointwiseTest, PreluWithAWeightAChannelAndWithOne) {
+TEST_P(PointwiseTest, PreluWithAWeightAChannelAndWithOne) {
   for (const std::int64_t rows : kRows) {
-    const Tensor x = this->random({rows, 3, 4}, 1);
+    const Tensor x = random({rows, 3, 4}, 1);
     for (const Shape& weight : {Shape{4}, Shape{1}, Shape{}}) {
-      this->check([](const auto& in) { return prelu(in[0], in[1]); }, {x, this->random(weight, 2, 0.1, 0.5)},
-                  {.terms = 12 * rows});
+      check([](const auto& in) { return prelu(in[0], in[1]); }, {x, random(weight, 2, 0.1, 0.5)}, {.terms = 12 * rows});
     }
   }
 }
 
-TYPED_TEST(PointwiseTest, WhereChoosesFromBroadcastOperands) {
+TEST_P(PointwiseTest, WhereChoosesFromBroadcastOperands) {
   for (const std::int64_t rows : kRows) {
-    const Tensor condition = gt(this->random({rows, 1, 4}, 3), 0);
+    const Tensor condition = gt(random({rows, 1, 4}, 3), 0);
     const auto holds = [&](const Tensor& like) { return condition.to(like.device()); };
-    const Tensor a = this->random({rows, 3, 4}, 1), b = this->random({rows, 3, 4}, 2), row = this->random({4}, 4);
-    this->check([&](const auto& in) { return where(holds(in[0]), in[0], in[1]); }, {a, b});
-    this->check([&](const auto& in) { return where(holds(in[0]), in[0], in[1]); }, {a, row}, {.terms = 3 * rows});
-    this->check([&](const auto& in) { return where(holds(in[0]), in[0], -0.5); }, {a});
-    this->check([&](const auto& in) { return where(holds(in[0]), -0.5, in[0]); }, {a});
+    const Tensor a = random({rows, 3, 4}, 1), b = random({rows, 3, 4}, 2), row = random({4}, 4);
+    check([&](const auto& in) { return where(holds(in[0]), in[0], in[1]); }, {a, b});
+    check([&](const auto& in) { return where(holds(in[0]), in[0], in[1]); }, {a, row}, {.terms = 3 * rows});
+    check([&](const auto& in) { return where(holds(in[0]), in[0], -0.5); }, {a});
+    check([&](const auto& in) { return where(holds(in[0]), -0.5, in[0]); }, {a});
   }
 }
 
-TYPED_TEST(PointwiseTest, ClampsBetweenTensors) {
-  const Tensor x = this->random({5, 4}, 1, -2, 2), low = this->random({4}, 2, -1, -0.1),
-               high = this->random({4}, 3, 0.1, 1);
-  this->check([](const auto& in) { return clamp(in[0], in[1], in[2]); }, {x, low, high}, {.terms = 5});
-  this->check([](const auto& in) { return clamp(in[0], in[1], Tensor()); }, {x, low}, {.terms = 5});
+TEST_P(PointwiseTest, ClampsBetweenTensors) {
+  const Tensor x = random({5, 4}, 1, -2, 2), low = random({4}, 2, -1, -0.1), high = random({4}, 3, 0.1, 1);
+  check([](const auto& in) { return clamp(in[0], in[1], in[2]); }, {x, low, high}, {.terms = 5});
+  check([](const auto& in) { return clamp(in[0], in[1], Tensor()); }, {x, low}, {.terms = 5});
 }
 
-TYPED_TEST(PointwiseTest, FunctionsOfThreeNumbers) {
+TEST_P(PointwiseTest, FunctionsOfThreeNumbers) {
   for (const std::int64_t rows : kRows) {
-    const Tensor a = this->random({rows, 4}, 1), b = this->random({rows, 4}, 2), c = this->random({4}, 3, 0.5, 2);
+    const Tensor a = random({rows, 4}, 1), b = random({rows, 4}, 2), c = random({4}, 3, 0.5, 2);
     const Accuracy accuracy{.terms = rows};
-    this->check([](const auto& in) { return lerp(in[0], in[1], in[2]); }, {a, b, c}, accuracy);
-    this->check([](const auto& in) { return lerp(in[0], in[1], 0.25); }, {a, b});
-    this->check([](const auto& in) { return addcmul(in[0], in[1], in[2], 0.75); }, {a, b, c}, accuracy);
-    this->check([](const auto& in) { return addcdiv(in[0], in[1], in[2], 0.75); }, {a, b, c}, accuracy);
+    check([](const auto& in) { return lerp(in[0], in[1], in[2]); }, {a, b, c}, accuracy);
+    check([](const auto& in) { return lerp(in[0], in[1], 0.25); }, {a, b});
+    check([](const auto& in) { return addcmul(in[0], in[1], in[2], 0.75); }, {a, b, c}, accuracy);
+    check([](const auto& in) { return addcdiv(in[0], in[1], in[2], 0.75); }, {a, b, c}, accuracy);
   }
 }
 
-TYPED_TEST(PointwiseTest, ExpandAndSumTo) {
+TEST_P(PointwiseTest, ExpandAndSumTo) {
   for (const Shapes& shapes : kShapes) {
     SCOPED_TRACE(shapes.a.str() + " to " + shapes.out.str());
-    this->check([&](const auto& in) { return expand(in[0], shapes.out); }, {this->random(shapes.a, 1)},
-                {.terms = shapes.out.numel()});
-    this->check([&](const auto& in) { return sum_to(in[0], shapes.b); }, {this->random(shapes.out, 1)},
-                {.terms = shapes.out.numel()});
+    check([&](const auto& in) { return expand(in[0], shapes.out); }, {random(shapes.a, 1)},
+          {.terms = shapes.out.numel()});
+    check([&](const auto& in) { return sum_to(in[0], shapes.b); }, {random(shapes.out, 1)},
+          {.terms = shapes.out.numel()});
   }
 }
 
-TYPED_TEST(PointwiseTest, OperatorsOnTensorsAndNumbers) {
+TEST_P(PointwiseTest, OperatorsOnTensorsAndNumbers) {
   // A chain of operations.
-  this->check([](const auto& in) { return 2 - (in[0] * in[1] + 1.5) / (-in[1] + 4) * 0.5 + in[0] - 1; },
-              {this->random({5, 4}, 1), this->random({4}, 2)},
-              {.terms = 5, .intermediate = 0.25, .intermediate_of_result = 1.5});
+  check([](const auto& in) { return 2 - (in[0] * in[1] + 1.5) / (-in[1] + 4) * 0.5 + in[0] - 1; },
+        {random({5, 4}, 1), random({4}, 2)}, {.terms = 5, .intermediate = 0.25, .intermediate_of_result = 1.5});
 }
 
-TYPED_TEST(PointwiseTest, ComparisonsAreBoolOnEveryDevice) {
+TEST_P(PointwiseTest, ComparisonsAreBoolOnEveryDevice) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   const auto there = [&](const std::vector<double>& values, const Shape& shape) {
-    return kernels::testing::tensor_of(values, shape, this->kDType).to(this->kDevice);
+    return kernels::testing::tensor_of(values, shape, dtype()).to(device());
   };
   const Tensor a = there({1, 2, 3, kNaN}, {4}), b = there({2, 2, 2, 2}, {4}), column = there({1, 2}, {2, 1});
   using Truth = std::vector<double>;

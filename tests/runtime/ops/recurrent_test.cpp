@@ -10,40 +10,39 @@ namespace lockstep::ops {
 namespace {
 
 using kernels::testing::random_tensor;
-using ops::testing::AllTypes;
-using ops::testing::OnName;
+using ops::testing::kAllTypes;
+using ops::testing::name_of_on;
 using ops::testing::OperationTest;
 
-template <class T>
-using RecurrentOperations = OperationTest<T>;
-TYPED_TEST_SUITE(RecurrentOperations, AllTypes, OnName);
+using RecurrentOperations = OperationTest;
+INSTANTIATE_TEST_SUITE_P(On, RecurrentOperations, kAllTypes, name_of_on);
 
-TYPED_TEST(RecurrentOperations, Cells) {
+TEST_P(RecurrentOperations, Cells) {
   for (const std::int64_t rows : {3, 1, 0}) {
-    const Tensor x = this->random({rows, 3}, 1), h = this->random({rows, 4}, 2), c = this->random({rows, 4}, 3);
+    const Tensor x = random({rows, 3}, 1), h = random({rows, 4}, 2), c = random({rows, 4}, 3);
     const auto inputs = [&](std::int64_t gates) {
       return std::vector{x,
                          h,
                          c,
-                         this->random({gates * 4, 3}, 4),
-                         this->random({gates * 4, 4}, 5),
-                         this->random({gates * 4}, 6),
-                         this->random({gates * 4}, 7)};
+                         random({gates * 4, 3}, 4),
+                         random({gates * 4, 4}, 5),
+                         random({gates * 4}, 6),
+                         random({gates * 4}, 7)};
     };
     // Chains of 16-bit operations, as PyTorch's.
     const ops::testing::Accuracy accuracy{.terms = 16, .intermediate = 2, .intermediate_of_result = 1};
     // The other cells have no c: it is added, so that each input has a gradient.
-    this->check(
+    check(
         [](const auto& in) {
           return add(rnn_cell(in[0], in[1], {in[3], in[4], in[5], in[6]}), in[2]);
         },
         inputs(1), accuracy);
-    this->check(
+    check(
         [](const auto& in) {
           return add(gru_cell(in[0], in[1], {in[3], in[4], in[5], in[6]}), in[2]);
         },
         inputs(3), accuracy);
-    this->check(
+    check(
         [](const auto& in) {
           const LstmState state = lstm_cell(in[0], {in[1], in[2]}, {in[3], in[4], in[5], in[6]});
           return add(state.h, state.c);

@@ -9,29 +9,30 @@
 namespace lockstep::ops {
 namespace {
 
-template <class T>
-class UnfoldTest : public ops::testing::OperationTest<T> {};
-TYPED_TEST_SUITE(UnfoldTest, ops::testing::AllTypes, ops::testing::OnName);
+using kernels::testing::random_tensor;
 
-TYPED_TEST(UnfoldTest, WindowsThatOverlapAndThatLeaveElementsOut) {
-  const Tensor x = this->random({2, 7, 3}, 1);
+class UnfoldTest : public ops::testing::OperationTest {};
+INSTANTIATE_TEST_SUITE_P(On, UnfoldTest, ops::testing::kAllTypes, ops::testing::name_of_on);
+
+TEST_P(UnfoldTest, WindowsThatOverlapAndThatLeaveElementsOut) {
+  const Tensor x = random({2, 7, 3}, 1);
   for (const std::int64_t step : {1, 2, 4}) {
-    this->check([&](const auto& in) { return unfold(in[0], 1, 3, step); }, {x}, {.terms = 3});
-    this->check([&](const auto& in) { return unfold(in[0], -1, 2, step); }, {x}, {.terms = 2});
+    check([&](const auto& in) { return unfold(in[0], 1, 3, step); }, {x}, {.terms = 3});
+    check([&](const auto& in) { return unfold(in[0], -1, 2, step); }, {x}, {.terms = 2});
   }
-  this->check([](const auto& in) { return unfold(in[0], {.window = {3}, .padding = {1}}); }, {x}, {.terms = 3});
-  this->check(
+  check([](const auto& in) { return unfold(in[0], {.window = {3}, .padding = {1}}); }, {x}, {.terms = 3});
+  check(
       [](const auto& in) {
         return unfold(in[0], {.window = {2, 2}, .stride = {1, 2}, .dilation = {2, 1}});
       },
-      {this->random({2, 4, 5, 2}, 2)}, {.terms = 4});
+      {random({2, 4, 5, 2}, 2)}, {.terms = 4});
 }
 
-TYPED_TEST(UnfoldTest, ColumnsTimesTheWeightAreTheConvolution) {
+TEST_P(UnfoldTest, ColumnsTimesTheWeightAreTheConvolution) {
   const kernels::ConvGeometry geometry{
       .spatial_rank = 3, .stride = {1, 2, 1}, .padding = {1, 0, 1}, .dilation = {1, 1, 2}};
-  const Tensor x = random_tensor({2, 3, 4, 5, 2}, DType::kFloat32, 1).to(this->kDevice);
-  const Tensor weight = random_tensor({3, 2, 2, 2, 2}, DType::kFloat32, 2).to(this->kDevice);
+  const Tensor x = random_tensor({2, 3, 4, 5, 2}, DType::kFloat32, 1).to(device());
+  const Tensor weight = random_tensor({3, 2, 2, 2, 2}, DType::kFloat32, 2).to(device());
   const Tensor expected = conv(x, weight, {}, geometry);
   const Tensor columns =
       unfold(x, {.window = {2, 2, 2}, .stride = {1, 2, 1}, .padding = {1, 0, 1}, .dilation = {1, 1, 2}});

@@ -10,13 +10,12 @@ namespace {
 using kernels::UpsampleMode;
 using kernels::testing::random_tensor;
 using lockstep::testing::expect_second_gradients;
-using ops::testing::AllTypes;
-using ops::testing::OnName;
+using ops::testing::kAllTypes;
+using ops::testing::name_of_on;
 using ops::testing::OperationTest;
 
-template <class T>
-using UpsampleOperations = OperationTest<T>;
-TYPED_TEST_SUITE(UpsampleOperations, AllTypes, OnName);
+using UpsampleOperations = OperationTest;
+INSTANTIATE_TEST_SUITE_P(On, UpsampleOperations, kAllTypes, name_of_on);
 
 struct Way {
   UpsampleMode mode;
@@ -25,43 +24,43 @@ struct Way {
 constexpr Way kWays[] = {
     {UpsampleMode::kNearest, false}, {UpsampleMode::kLinear, false}, {UpsampleMode::kLinear, true}};
 
-TYPED_TEST(UpsampleOperations, ToExtents) {
+TEST_P(UpsampleOperations, ToExtents) {
   for (const std::int64_t rows : {2, 1, 0}) {
     for (const auto& [mode, align_corners] : kWays) {
-      const auto check = [&, mode = mode, align_corners = align_corners](const Shape& shape,
-                                                                         const std::vector<std::int64_t>& extents) {
-        this->check([&](const auto& in) { return upsample(in[0], extents, mode, align_corners); },
-                    {this->random(shape, 1)}, {.terms = 16});
+      const auto check_shape = [&, mode = mode, align_corners = align_corners](
+                                   const Shape& shape, const std::vector<std::int64_t>& extents) {
+        check([&](const auto& in) { return upsample(in[0], extents, mode, align_corners); }, {random(shape, 1)},
+              {.terms = 16});
       };
-      check({rows, 4, 3}, {7});
-      check({rows, 4, 3}, {8});
-      check({rows, 4, 3}, {2});
-      check({rows, 1, 3}, {3});
-      check({rows, 3, 2, 2}, {5, 4});
-      check({rows, 2, 3, 2, 2}, {3, 4, 2});
+      check_shape({rows, 4, 3}, {7});
+      check_shape({rows, 4, 3}, {8});
+      check_shape({rows, 4, 3}, {2});
+      check_shape({rows, 1, 3}, {3});
+      check_shape({rows, 3, 2, 2}, {5, 4});
+      check_shape({rows, 2, 3, 2, 2}, {3, 4, 2});
     }
   }
 }
 
-TYPED_TEST(UpsampleOperations, ByAFactor) {
+TEST_P(UpsampleOperations, ByAFactor) {
   for (const auto& [mode, align_corners] : kWays) {
-    const auto check = [&, mode = mode, align_corners = align_corners](const Shape& shape,
-                                                                       const std::vector<double>& factors) {
-      this->check([&](const auto& in) { return upsample_by(in[0], factors, mode, align_corners); },
-                  {this->random(shape, 1)}, {.terms = 16});
+    const auto check_shape = [&, mode = mode, align_corners = align_corners](const Shape& shape,
+                                                                             const std::vector<double>& factors) {
+      check([&](const auto& in) { return upsample_by(in[0], factors, mode, align_corners); }, {random(shape, 1)},
+            {.terms = 16});
     };
-    check({2, 5, 3}, {2.3});
-    check({2, 3, 4, 2}, {2});
-    check({2, 3, 4, 2}, {1.5, 0.6});
+    check_shape({2, 5, 3}, {2.3});
+    check_shape({2, 3, 4, 2}, {2});
+    check_shape({2, 3, 4, 2}, {1.5, 0.6});
   }
-  EXPECT_EQ(upsample_by(this->random({1, 5, 4, 2}, 1).to(this->kDevice), {1.5}).shape(), (Shape{1, 7, 6, 2}));
+  EXPECT_EQ(upsample_by(random({1, 5, 4, 2}, 1).to(device()), {1.5}).shape(), (Shape{1, 7, 6, 2}));
 }
 
-TYPED_TEST(UpsampleOperations, UnderAutocastAreFloat32) {
-  const Tensor x = this->leaf(this->random({1, 2, 2, 3}, 1));
+TEST_P(UpsampleOperations, UnderAutocastAreFloat32) {
+  const Tensor x = leaf(random({1, 2, 2, 3}, 1));
   const amp::Autocast autocast(DType::kFloat16);
   const Tensor y = upsample(x, {4, 4}, UpsampleMode::kLinear);
-  EXPECT_EQ(y.dtype(), this->kWide);
+  EXPECT_EQ(y.dtype(), wide());
   EXPECT_EQ(autograd::grad(y, {x}, lockstep::testing::output_gradient(y)).front().dtype(), x.dtype());
 }
 

@@ -14,8 +14,8 @@ using testing::Bounds;
 using testing::bytes_of;
 using testing::epsilon_of;
 using testing::KernelTest;
-using testing::OnName;
-using testing::ProductTypes;
+using testing::kProductTypes;
+using testing::name_of_on;
 using testing::random_tensor;
 using testing::tensor_of;
 using testing::values_of;
@@ -64,66 +64,65 @@ std::int64_t forward_terms(const ConvCase& c) { return c.weight.numel() / c.weig
 std::int64_t data_terms(const ConvCase& c) { return c.weight.numel() / c.weight.back(); }
 std::int64_t weight_terms(const ConvCase& c) { return output_shape(c).rows(); }
 
-template <class T>
-using ConvTest = KernelTest<T, Convolution>;
-TYPED_TEST_SUITE(ConvTest, ProductTypes, OnName);
+using ConvTest = KernelTest<Convolution>;
+INSTANTIATE_TEST_SUITE_P(On, ConvTest, kProductTypes, name_of_on);
 
-TYPED_TEST(ConvTest, ForwardMatchesReference) {
+TEST_P(ConvTest, ForwardMatchesReference) {
   for (const ConvCase& c : conv_cases()) {
     SCOPED_TRACE(c.name);
-    const Tensor x = this->random(c.x, 1);
-    const Tensor weight = this->random(c.weight, 2);
-    for (const Tensor& bias : {Tensor(), this->random({c.weight.front()}, 3)}) {
-      this->expect_matches_reference(
-          [&](const auto& on) {
+    const Tensor x = random(c.x, 1);
+    const Tensor weight = random(c.weight, 2);
+    for (const Tensor& bias : {Tensor(), random({c.weight.front()}, 3)}) {
+      expect_matches_reference(
+          [&](const Place& on) {
             const Tensor y = on.empty(output_shape(c));
             on->conv_forward(c.geometry, on(x), on(weight), on(bias), y);
             return std::vector{y};
           },
-          this->bounds(forward_terms(c) + 1));
+          bounds(forward_terms(c) + 1));
     }
   }
 }
 
-TYPED_TEST(ConvTest, GradientOfXMatchesReference) {
+TEST_P(ConvTest, GradientOfXMatchesReference) {
   for (const ConvCase& c : conv_cases()) {
     SCOPED_TRACE(c.name);
-    const Tensor x = this->random(c.x, 1);
-    const Tensor weight = this->random(c.weight, 2);
-    const Tensor dy = this->random(output_shape(c), 3);
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    const Tensor x = random(c.x, 1);
+    const Tensor weight = random(c.weight, 2);
+    const Tensor dy = random(output_shape(c), 3);
+    expect_matches_reference(
+        [&](const Place& on) {
           const Tensor dx = on.empty(c.x);
           on->conv_backward(c.geometry, on(x), on(weight), on(dy), dx, {}, {}, false);
           return std::vector{dx};
         },
-        this->bounds(data_terms(c)));
+        bounds(data_terms(c)));
   }
 }
 
-TYPED_TEST(ConvTest, GradientsOfParametersMatchReferenceInEveryDtype) {
+TEST_P(ConvTest, GradientsOfParametersMatchReferenceInEveryDtype) {
   int number = 0;
   for (const ConvCase& c : conv_cases()) {
     SCOPED_TRACE(c.name);
     int way = number++;
-    const Tensor x = this->random(c.x, 1);
-    const Tensor weight = this->random(c.weight, 2);
-    const Tensor dy = this->random(output_shape(c), 3);
-    for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
-      Bounds allowed = this->bounds(weight_terms(c) + 1, 1, dtype);
-      if (this->kDevice != kCpu && is_reduced(this->kDType)) {
+    const Tensor x = random(c.x, 1);
+    const Tensor weight = random(c.weight, 2);
+    const Tensor dy = random(output_shape(c), 3);
+    for (const DType stored : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+      Bounds allowed = bounds(weight_terms(c) + 1, 1, stored);
+      if (device() != kCpu && is_reduced(dtype())) {
         // cuDNN rounds the sum to the operands' dtype; it is added and cast behind.
-        allowed.relative = std::max(allowed.relative, 2 * epsilon_of(this->kDType));
-        allowed.absolute += 2 * epsilon_of(this->kDType) * std::sqrt(static_cast<double>(weight_terms(c)));
+        allowed.relative = std::max(allowed.relative, 2 * epsilon_of(dtype()));
+        allowed.absolute += 2 * epsilon_of(dtype()) * std::sqrt(static_cast<double>(weight_terms(c)));
       }
       for (const bool accumulate : {false, true}) {
         // Behind a GPU's kernel, which all six ways share, each case takes another: on the host it takes long.
-        if (this->kDevice != kCpu && way++ % 6 != 0) continue;
-        SCOPED_TRACE(std::string(name_of(dtype)) + (accumulate ? ", accumulated" : ""));
-        this->expect_matches_reference(
-            [&](const auto& on) {
-              const Tensor dweight = on.copy(random_tensor(c.weight, dtype, 4));
-              const Tensor dbias = on.copy(random_tensor({c.weight.front()}, dtype, 5));
+        if (device() != kCpu && way++ % 6 != 0) continue;
+        SCOPED_TRACE(std::string(name_of(stored)) + (accumulate ? ", accumulated" : ""));
+        expect_matches_reference(
+            [&](const Place& on) {
+              const Tensor dweight = on.copy(random_tensor(c.weight, stored, 4));
+              const Tensor dbias = on.copy(random_tensor({c.weight.front()}, stored, 5));
               on->conv_backward(c.geometry, on(x), on(weight), on(dy), {}, dweight, dbias, accumulate);
               return std::vector{dweight, dbias};
             },
@@ -133,30 +132,30 @@ TYPED_TEST(ConvTest, GradientsOfParametersMatchReferenceInEveryDtype) {
   }
 }
 
-TYPED_TEST(ConvTest, AllGradientsAtOnceAreThoseOfSingleCalls) {
+TEST_P(ConvTest, AllGradientsAtOnceAreThoseOfSingleCalls) {
   for (const ConvCase& c : conv_cases()) {
     SCOPED_TRACE(c.name);
-    const Tensor x = this->random(c.x, 1);
-    const Tensor weight = this->random(c.weight, 2);
-    const Tensor dy = this->random(output_shape(c), 3);
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    const Tensor x = random(c.x, 1);
+    const Tensor weight = random(c.weight, 2);
+    const Tensor dy = random(output_shape(c), 3);
+    expect_matches_reference(
+        [&](const Place& on) {
           const Tensor dx = on.empty(c.x);
           const Tensor dweight = on.empty(c.weight);
           const Tensor dbias = on.empty({c.weight.front()});
           on->conv_backward(c.geometry, on(x), on(weight), on(dy), dx, dweight, dbias, false);
           return std::vector{dx, dweight, dbias};
         },
-        this->bounds(std::max(data_terms(c), weight_terms(c))));
+        bounds(std::max(data_terms(c), weight_terms(c))));
   }
 }
 
-TYPED_TEST(ConvTest, TwoCallsGiveTheSameBits) {
+TEST_P(ConvTest, TwoCallsGiveTheSameBits) {
   const ConvCase& c = conv_cases()[1];
-  const Tensor x = this->random(c.x, 1);
-  const Tensor weight = this->random(c.weight, 2);
-  const Tensor dy = this->random(output_shape(c), 3);
-  const auto run = [&, on = this->tested()] {
+  const Tensor x = random(c.x, 1);
+  const Tensor weight = random(c.weight, 2);
+  const Tensor dy = random(output_shape(c), 3);
+  const auto run = [&, on = tested()] {
     const Tensor y = on.empty(output_shape(c)), dx = on.empty(c.x), dweight = on.empty(c.weight);
     on->conv_forward(c.geometry, on(x), on(weight), {}, y);
     on->conv_backward(c.geometry, on(x), on(weight), on(dy), dx, dweight, {}, false);
@@ -165,15 +164,15 @@ TYPED_TEST(ConvTest, TwoCallsGiveTheSameBits) {
   EXPECT_TRUE(run() == run());
 }
 
-TYPED_TEST(ConvTest, WhatIsNotFiniteReachesEveryOutputThatReadsIt) {
+TEST_P(ConvTest, WhatIsNotFiniteReachesEveryOutputThatReadsIt) {
   for (const double value : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     const ConvCase c{"", {.padding = {1, 1}}, {4, 15, 14, 32}, {48, 3, 3, 32}};
-    std::vector<double> values = values_of(this->random(c.x, 1));
+    std::vector<double> values = values_of(random(c.x, 1));
     values[((2 * 15 + 7) * 14 + 6) * 32 + 5] = value;
-    const Tensor x = tensor_of(values, c.x, this->kDType);
-    const auto on = this->tested();
+    const Tensor x = tensor_of(values, c.x, dtype());
+    const auto on = tested();
     const Tensor y = on.empty(output_shape(c));
-    on->conv_forward(c.geometry, on(x), on(this->random(c.weight, 2)), {}, y);
+    on->conv_forward(c.geometry, on(x), on(random(c.weight, 2)), {}, y);
     const std::vector<double> found = values_of(y);
     for (std::size_t row = 6; row <= 8; ++row) {
       for (std::size_t column = 5; column <= 7; ++column) {

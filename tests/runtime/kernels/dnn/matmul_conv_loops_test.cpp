@@ -11,16 +11,18 @@
 namespace lockstep::kernels {
 namespace {
 
+using testing::Bounds;
+using testing::bounds_for;
 using testing::expect_close;
-using testing::kCpuType;
-using testing::KernelTest;
-using testing::On;
+using testing::random_tensor;
 using testing::reference_of;
 using testing::tensor_of;
 using testing::values_of;
 
-class ByLoops : public KernelTest<On<kCpuType, DType::kFloat32>> {
+class ByLoops : public ::testing::Test {
  protected:
+  static Tensor random(const Shape& shape, std::uint32_t seed) { return random_tensor(shape, DType::kFloat32, seed); }
+  static Bounds bounds(std::int64_t terms) { return bounds_for(DType::kFloat32, terms); }
   static Tensor made(const Shape& shape) { return Tensor::empty(shape, DType::kFloat32); }
   static Tensor copy(const Tensor& tensor) { return tensor_of(values_of(tensor), tensor.shape(), tensor.dtype()); }
 };

@@ -8,8 +8,8 @@ namespace {
 
 using testing::bytes_of;
 using testing::KernelTest;
-using testing::OnName;
-using testing::ProductTypes;
+using testing::kProductTypes;
+using testing::name_of_on;
 using testing::random_tensor;
 
 struct MatmulCase {
@@ -27,57 +27,55 @@ Shape matrix(const MatmulCase& c, std::int64_t rows, std::int64_t columns, bool 
   return c.batch == 0 ? Shape{rows, columns} : Shape{c.batch, rows, columns};
 }
 
-template <class T>
-class MatmulTest : public KernelTest<T, MatrixProducts> {
+class MatmulTest : public KernelTest<MatrixProducts> {
  protected:
   void compare(const MatmulCase& c, bool transpose_a, bool transpose_b, bool with_bias, bool accumulate,
                DType out_dtype) {
     SCOPED_TRACE(::testing::Message() << c.batch << " of [" << c.m << ", " << c.k << "] x [" << c.k << ", " << c.n
                                       << "], transposed " << transpose_a << transpose_b << ", bias " << with_bias
                                       << ", accumulate " << accumulate << ", out " << name_of(out_dtype));
-    const Tensor a = this->random(matrix(c, c.m, c.k, transpose_a), 1);
-    const Tensor b = this->random(matrix(c, c.k, c.n, transpose_b), 2);
-    const Tensor bias = with_bias ? this->random({c.n}, 3) : Tensor();
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    const Tensor a = random(matrix(c, c.m, c.k, transpose_a), 1);
+    const Tensor b = random(matrix(c, c.k, c.n, transpose_b), 2);
+    const Tensor bias = with_bias ? random({c.n}, 3) : Tensor();
+    expect_matches_reference(
+        [&](const Place& on) {
           const Tensor out = on.copy(random_tensor(matrix(c, c.m, c.n, false), out_dtype, 4));
           on->matmul(on(a), transpose_a, on(b), transpose_b, on(bias), accumulate, out);
           return std::vector{out};
         },
-        this->bounds(c.k + 2, 1, out_dtype));
+        bounds(c.k + 2, 1, out_dtype));
   }
 };
-TYPED_TEST_SUITE(MatmulTest, ProductTypes, OnName);
+INSTANTIATE_TEST_SUITE_P(On, MatmulTest, kProductTypes, name_of_on);
 
-TYPED_TEST(MatmulTest, MatchesReferenceForEveryTranspose) {
+TEST_P(MatmulTest, MatchesReferenceForEveryTranspose) {
   for (const MatmulCase& c : kMatmulCases) {
     for (const bool transpose_a : {false, true}) {
-      for (const bool transpose_b : {false, true})
-        this->compare(c, transpose_a, transpose_b, false, false, this->kDType);
+      for (const bool transpose_b : {false, true}) compare(c, transpose_a, transpose_b, false, false, dtype());
     }
   }
 }
 
-TYPED_TEST(MatmulTest, AddsBiasAndFormerValues) {
+TEST_P(MatmulTest, AddsBiasAndFormerValues) {
   for (const MatmulCase& c : kMatmulCases) {
     for (const bool transpose_a : {false, true}) {
-      this->compare(c, transpose_a, true, true, false, this->kDType);
-      this->compare(c, transpose_a, false, true, true, this->kDType);
-      this->compare(c, transpose_a, false, false, true, this->kDType);
+      compare(c, transpose_a, true, true, false, dtype());
+      compare(c, transpose_a, false, true, true, dtype());
+      compare(c, transpose_a, false, false, true, dtype());
     }
   }
 }
 
-TYPED_TEST(MatmulTest, WritesFloat32FromAnyDtype) {
+TEST_P(MatmulTest, WritesFloat32FromAnyDtype) {
   for (const MatmulCase& c : kMatmulCases) {
-    for (const bool accumulate : {false, true}) this->compare(c, true, false, true, accumulate, DType::kFloat32);
+    for (const bool accumulate : {false, true}) compare(c, true, false, true, accumulate, DType::kFloat32);
   }
 }
 
-TYPED_TEST(MatmulTest, TwoCallsGiveTheSameBits) {
-  const Tensor a = this->random({64, 300}, 1);
-  const Tensor b = this->random({300, 40}, 2);
-  const auto run = [&, on = this->tested()] {
+TEST_P(MatmulTest, TwoCallsGiveTheSameBits) {
+  const Tensor a = random({64, 300}, 1);
+  const Tensor b = random({300, 40}, 2);
+  const auto run = [&, on = tested()] {
     const Tensor out = on.empty({64, 40});
     on->matmul(on(a), false, on(b), false, {}, false, out);
     return bytes_of(out);

@@ -8,9 +8,9 @@
 namespace lockstep::kernels {
 namespace {
 
-using testing::AllTypes;
+using testing::kAllTypes;
 using testing::KernelTest;
-using testing::OnName;
+using testing::name_of_on;
 using testing::tensor_of;
 using testing::values_of;
 
@@ -39,68 +39,65 @@ PoolGeometry of_kind(PoolGeometry geometry, PoolKind kind, bool count_include_pa
   return geometry;
 }
 
-template <class T>
-class PoolTest : public KernelTest<T, Pooling> {
+class PoolTest : public KernelTest<Pooling> {
  protected:
-  using Place = typename KernelTest<T, Pooling>::Place;
-
   static Tensor indices_for(const Place& on, PoolKind kind, const Shape& y) {
     return kind == PoolKind::kMax ? on.empty(y, DType::kInt32) : Tensor();
   }
   void compare_forward(const PoolGeometry& geometry, const Tensor& x) {
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    expect_matches_reference(
+        [&](const Place& on) {
           const Tensor y = on.empty(pool_output_shape(x.shape(), geometry));
           const Tensor indices = indices_for(on, geometry.kind, y.shape());
           on->pool_forward(geometry, on(x), y, indices);
           return indices.defined() ? std::vector{y, indices} : std::vector{y};
         },
-        this->bounds(27));
+        bounds(27));
   }
   void compare_backward(const PoolGeometry& geometry, const Tensor& x) {
     const Shape y_shape = pool_output_shape(x.shape(), geometry);
-    const Place reference = this->reference();
-    const Tensor indices = indices_for(reference, geometry.kind, y_shape);
-    reference->pool_forward(geometry, x, reference.empty(y_shape), indices);
-    const Tensor dy = this->random(y_shape, 2);
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    const Place exact = reference();
+    const Tensor indices = indices_for(exact, geometry.kind, y_shape);
+    exact->pool_forward(geometry, x, exact.empty(y_shape), indices);
+    const Tensor dy = random(y_shape, 2);
+    expect_matches_reference(
+        [&](const Place& on) {
           const Tensor dx = on.empty(x.shape());
           on->pool_backward(geometry, on(dy), on(indices), dx);
           return std::vector{dx};
         },
-        this->bounds(27));
+        bounds(27));
   }
 };
-TYPED_TEST_SUITE(PoolTest, AllTypes, OnName);
+INSTANTIATE_TEST_SUITE_P(On, PoolTest, kAllTypes, name_of_on);
 
-TYPED_TEST(PoolTest, MaximumMatchesReference) {
+TEST_P(PoolTest, MaximumMatchesReference) {
   for (const PoolCase& c : pool_cases()) {
     SCOPED_TRACE(c.name);
     const PoolGeometry geometry = of_kind(c.geometry, PoolKind::kMax);
-    this->compare_forward(geometry, this->random(c.x, 1));
-    this->compare_backward(geometry, this->random(c.x, 1));
+    compare_forward(geometry, random(c.x, 1));
+    compare_backward(geometry, random(c.x, 1));
   }
 }
 
-TYPED_TEST(PoolTest, AverageMatchesReference) {
+TEST_P(PoolTest, AverageMatchesReference) {
   for (const PoolCase& c : pool_cases()) {
     for (const bool count_include_pad : {true, false}) {
       SCOPED_TRACE(c.name);
       const PoolGeometry geometry = of_kind(c.geometry, PoolKind::kAverage, count_include_pad);
-      this->compare_forward(geometry, this->random(c.x, 1));
-      this->compare_backward(geometry, this->random(c.x, 1));
+      compare_forward(geometry, random(c.x, 1));
+      compare_backward(geometry, random(c.x, 1));
     }
   }
 }
 
-TYPED_TEST(PoolTest, FirstMaximumWinsAndNanBeforeAll) {
+TEST_P(PoolTest, FirstMaximumWinsAndNanBeforeAll) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const PoolGeometry geometry{.spatial_rank = 1, .window = {3}, .stride = {3}};
   const std::vector<double> values{1, 1, 0, /**/ 2, kNan, 5, /**/ -kInfinity, -kInfinity, -kInfinity};
-  const Tensor x = tensor_of(values, {1, 9, 1}, this->kDType);
-  const auto on = this->tested();
+  const Tensor x = tensor_of(values, {1, 9, 1}, dtype());
+  const auto on = tested();
   const Tensor y = on.empty({1, 3, 1});
   const Tensor indices = on.empty({1, 3, 1}, DType::kInt32);
   on->pool_forward(geometry, on(x), y, indices);
@@ -110,22 +107,22 @@ TYPED_TEST(PoolTest, FirstMaximumWinsAndNanBeforeAll) {
   EXPECT_EQ(y.item(2), -kInfinity);
 }
 
-TYPED_TEST(PoolTest, GlobalAverageMatchesReference) {
+TEST_P(PoolTest, GlobalAverageMatchesReference) {
   for (const Shape& shape :
        {Shape{3, 4, 4, 32}, Shape{2, 7, 3}, Shape{1, 3, 2, 5, 7}, Shape{1, 3000, 4}, Shape{0, 4, 2}}) {
     SCOPED_TRACE(shape.str());
     const Shape y_shape{shape.front(), shape.back()};
-    const Tensor x = this->random(shape, 1);
-    const Tensor dy = this->random(y_shape, 2);
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    const Tensor x = random(shape, 1);
+    const Tensor dy = random(y_shape, 2);
+    expect_matches_reference(
+        [&](const Place& on) {
           const Tensor y = on.empty(y_shape);
           const Tensor dx = on.empty(shape);
           on->global_average_pool(on(x), y);
           on->global_average_pool_backward(on(dy), dx);
           return std::vector{y, dx};
         },
-        this->bounds(64));
+        bounds(64));
   }
 }
 

@@ -11,11 +11,10 @@ namespace lockstep::kernels {
 namespace {
 
 /// Operations large enough for two threads, on as many.
-template <class T>
-class OnTwoThreads : public testing::KernelTest<T, Convolution, MatrixProducts> {
+class OnTwoThreads : public testing::KernelTest<Convolution, MatrixProducts> {
  protected:
   void SetUp() override {
-    testing::KernelTest<T, Convolution, MatrixProducts>::SetUp();
+    testing::KernelTest<Convolution, MatrixProducts>::SetUp();
     omp_set_num_threads(2);
   }
   void TearDown() override { omp_set_num_threads(before_); }
@@ -23,35 +22,34 @@ class OnTwoThreads : public testing::KernelTest<T, Convolution, MatrixProducts> 
  private:
   int before_ = omp_get_max_threads();
 };
-using Types =
-    ::testing::Types<testing::On<testing::kCpuType, DType::kFloat32>, testing::On<testing::kCpuType, DType::kFloat16>,
-                     testing::On<testing::kCpuType, DType::kBFloat16>>;
-TYPED_TEST_SUITE(OnTwoThreads, Types, testing::OnName);
+INSTANTIATE_TEST_SUITE_P(On, OnTwoThreads,
+                         ::testing::Values(testing::On{kCpu, DType::kFloat32}, testing::On{kCpu, DType::kFloat16},
+                                           testing::On{kCpu, DType::kBFloat16}),
+                         testing::name_of_on);
 
-TYPED_TEST(OnTwoThreads, ProductsAreThoseOfTheReference) {
-  const Tensor a = this->random({128, 300}, 1), b = this->random({300, 256}, 2), dy = this->random({128, 256}, 3);
-  this->expect_matches_reference(
-      [&](const auto& on) {
+TEST_P(OnTwoThreads, ProductsAreThoseOfTheReference) {
+  const Tensor a = random({128, 300}, 1), b = random({300, 256}, 2), dy = random({128, 256}, 3);
+  expect_matches_reference(
+      [&](const Place& on) {
         const Tensor forward = on.empty({128, 256}), gradient = on.empty({300, 256});
         on->matmul(on(a), false, on(b), false, {}, false, forward);
         on->matmul(on(a), true, on(dy), false, {}, false, gradient);
         return std::vector{forward, gradient};
       },
-      this->bounds(300));
+      bounds(300));
 }
 
-TYPED_TEST(OnTwoThreads, ConvolutionsAreThoseOfTheReference) {
+TEST_P(OnTwoThreads, ConvolutionsAreThoseOfTheReference) {
   const ConvGeometry geometry{.padding = {1, 1, 0}};
-  const Tensor x = this->random({8, 16, 16, 16}, 1), weight = this->random({32, 3, 3, 16}, 2),
-               dy = this->random({8, 16, 16, 32}, 3);
-  this->expect_matches_reference(
-      [&](const auto& on) {
+  const Tensor x = random({8, 16, 16, 16}, 1), weight = random({32, 3, 3, 16}, 2), dy = random({8, 16, 16, 32}, 3);
+  expect_matches_reference(
+      [&](const Place& on) {
         const Tensor y = on.empty({8, 16, 16, 32}), dx = on.empty({8, 16, 16, 16}), dweight = on.empty({32, 3, 3, 16});
         on->conv_forward(geometry, on(x), on(weight), {}, y);
         on->conv_backward(geometry, on(x), on(weight), on(dy), dx, dweight, {}, false);
         return std::vector{y, dx, dweight};
       },
-      this->bounds(2048));
+      bounds(2048));
 }
 
 TEST(WidenedSums, AreCutByTheirShapeAloneNotByTheThreads) {

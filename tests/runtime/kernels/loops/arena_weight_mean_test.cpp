@@ -8,9 +8,8 @@ namespace {
 using namespace testing;
 
 /// The dtype is that of gradients; weights and their mean are float32.
-template <class T>
-class WeightMeanLoops : public KernelTest<T, ArenaSteps> {};
-TYPED_TEST_SUITE(WeightMeanLoops, FastTypes, OnName);
+class WeightMeanLoops : public KernelTest<ArenaSteps> {};
+INSTANTIATE_TEST_SUITE_P(On, WeightMeanLoops, kFastTypes, name_of_on);
 
 std::vector<Tensor> means_of(const auto& on, const MeanRule& rule, std::int64_t applied_steps, float found_inf,
                              std::int64_t count) {
@@ -22,20 +21,20 @@ std::vector<Tensor> means_of(const auto& on, const MeanRule& rule, std::int64_t 
   return {mean};
 }
 
-TYPED_TEST(WeightMeanLoops, MeanOfWeightsMatchesTheReference) {
+TEST_P(WeightMeanLoops, MeanOfWeightsMatchesTheReference) {
   for (const MeanRule& rule : {MeanRule{.decay = 0.999}, MeanRule{.decay = 0}, MeanRule{.decay = 0.9, .warmup = 10},
                                MeanRule{.decay = 0.9, .warmup = 1}}) {
     for (const std::int64_t steps : {1, 7, 100000}) {
       for (const std::int64_t count : {0, 1, 31, 1700}) {
-        this->expect_matches_reference([&](const auto& on) { return means_of(on, rule, steps, 0, count); },
-                                       {.relative = 1e-6, .absolute = 1e-7});
+        expect_matches_reference([&](const Place& on) { return means_of(on, rule, steps, 0, count); },
+                                 {.relative = 1e-6, .absolute = 1e-7});
       }
     }
   }
 }
 
-TYPED_TEST(WeightMeanLoops, MeanOfWeightsIsTheFormulas) {
-  const auto on = this->tested();
+TEST_P(WeightMeanLoops, MeanOfWeightsIsTheFormulas) {
+  const auto on = tested();
   const auto steps = on.value(std::int64_t{4});
   const auto accepted = on.value(0.0f);
   const Tensor weights = on(tensor_of({8, -8, 3}, {3}, DType::kFloat32));
@@ -50,8 +49,8 @@ TYPED_TEST(WeightMeanLoops, MeanOfWeightsIsTheFormulas) {
   expect_close(mean_by({.decay = 0.75, .warmup = 1}), {2, -2, 3}, {});
 }
 
-TYPED_TEST(WeightMeanLoops, SkippedStepAndEqualWeightsLeaveTheMean) {
-  const auto on = this->tested();
+TEST_P(WeightMeanLoops, SkippedStepAndEqualWeightsLeaveTheMean) {
+  const auto on = tested();
   const Tensor before = random_tensor({1700}, DType::kFloat32, 2);
   expect_close(means_of(on, {.decay = 0.5}, 3, 1, 1700)[0], before, {});
   const auto steps = on.value(std::int64_t{3});

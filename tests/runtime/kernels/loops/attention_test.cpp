@@ -19,120 +19,119 @@ struct Extents {
   Shape norms() const { return {batch, heads, queries, 2}; }
 };
 
-template <class T>
-class AttentionLoops : public KernelTest<T, Attention> {
+class AttentionLoops : public KernelTest<Attention> {
  protected:
   /// Both passes on the device against the reference. The mask lies where the run computes.
   void expect_like_reference(const Extents& extents, AttentionScores scores) {
     SCOPED_TRACE("q " + extents.q().str() + " k " + extents.k().str() + " v " + extents.v().str());
-    const Tensor q = this->random(extents.q(), 1), k = this->random(extents.k(), 2), v = this->random(extents.v(), 3);
-    const Tensor dout = this->random(extents.out(), 4);
-    const auto out = this->reference().empty(extents.out());
-    const auto norms = this->reference().empty(extents.norms(), this->kWide);
-    this->reference()->attention(q, k, v, scores, out, norms);
+    const Tensor q = random(extents.q(), 1), k = random(extents.k(), 2), v = random(extents.v(), 3);
+    const Tensor dout = random(extents.out(), 4);
+    const auto out = reference().empty(extents.out());
+    const auto norms = reference().empty(extents.norms(), wide());
+    reference()->attention(q, k, v, scores, out, norms);
     const Tensor mask = scores.mask;
     // The backward pass starts from the rounded result, whatever made it.
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    expect_matches_reference(
+        [&](const Place& on) {
           AttentionScores there = scores;
           there.mask = on(mask);
-          const Tensor y = on.empty(extents.out()), norm = on.empty(extents.norms(), this->kWide);
+          const Tensor y = on.empty(extents.out()), norm = on.empty(extents.norms(), wide());
           const Tensor dq = on.empty(extents.q()), dk = on.empty(extents.k()), dv = on.empty(extents.v());
           on->attention(on(q), on(k), on(v), there, y, norm);
           on->attention_backward(on(q), on(k), on(v), there, on(out), on(norms), on(dout), dq, dk, dv);
           return std::vector{y, norm, dq, dk, dv};
         },
-        this->bounds(4 * (extents.queries + extents.keys) * extents.heads / extents.kv_heads));
+        bounds(4 * (extents.queries + extents.keys) * extents.heads / extents.kv_heads));
   }
 
   static Tensor some_allowed(const Shape& shape) {
     const Tensor mask = Tensor::empty(shape, DType::kBool);
     std::int64_t i = 0;
-    for (bool& allowed : mask.template mutable_as<bool>()) allowed = i++ * 7 % 5 < 3;
+    for (bool& allowed : mask.mutable_as<bool>()) allowed = i++ * 7 % 5 < 3;
     return mask;
   }
 };
-TYPED_TEST_SUITE(AttentionLoops, FastTypes, OnName);
+INSTANTIATE_TEST_SUITE_P(On, AttentionLoops, kFastTypes, name_of_on);
 
-TYPED_TEST(AttentionLoops, MatchesTheReferenceForEveryLength) {
+TEST_P(AttentionLoops, MatchesTheReferenceForEveryLength) {
   for (const std::int64_t queries : {1, 2, 7, 64, 65, 257}) {
     for (const std::int64_t keys : {1, 2, 7, 64, 65, 257}) {
       if (queries != keys && queries + keys > 130) continue;  // The reference is slow.
       for (const bool causal : {false, true}) {
-        this->expect_like_reference({.queries = queries, .keys = keys, .channels = 5, .value_channels = 3},
-                                    {.scale = 0.7, .causal = causal});
+        expect_like_reference({.queries = queries, .keys = keys, .channels = 5, .value_channels = 3},
+                              {.scale = 0.7, .causal = causal});
       }
     }
   }
 }
 
-TYPED_TEST(AttentionLoops, MatchesTheReferenceForEveryNumberOfChannels) {
+TEST_P(AttentionLoops, MatchesTheReferenceForEveryNumberOfChannels) {
   for (const std::int64_t channels : {1, 6, 16, 33, 64, 100}) {
-    this->expect_like_reference({.batch = 2,
-                                 .heads = 2,
-                                 .kv_heads = 2,
-                                 .queries = 9,
-                                 .keys = 11,
-                                 .channels = channels,
-                                 .value_channels = 105 - channels},
-                                {.scale = 0.3});
+    expect_like_reference({.batch = 2,
+                           .heads = 2,
+                           .kv_heads = 2,
+                           .queries = 9,
+                           .keys = 11,
+                           .channels = channels,
+                           .value_channels = 105 - channels},
+                          {.scale = 0.3});
   }
 }
 
-TYPED_TEST(AttentionLoops, HeadsOfQueriesShareHeadsOfKeys) {
+TEST_P(AttentionLoops, HeadsOfQueriesShareHeadsOfKeys) {
   for (const std::int64_t kv_heads : {1, 2, 6}) {
-    this->expect_like_reference({.batch = 2, .heads = 6, .kv_heads = kv_heads, .queries = 5, .keys = 8},
-                                {.scale = 1.0, .causal = true});
+    expect_like_reference({.batch = 2, .heads = 6, .kv_heads = kv_heads, .queries = 5, .keys = 8},
+                          {.scale = 1.0, .causal = true});
   }
 }
 
-TYPED_TEST(AttentionLoops, MasksAreBroadcast) {
+TEST_P(AttentionLoops, MasksAreBroadcast) {
   const Extents extents{.batch = 2, .heads = 3, .kv_heads = 3, .queries = 70, .keys = 101};
   for (const Shape& shape : {Shape{2, 3, 70, 101}, Shape{1, 1, 70, 101}, Shape{2, 1, 1, 101}, Shape{1, 3, 1, 101}}) {
     SCOPED_TRACE(shape.str());
     const bool causal = shape[2] == 1;
-    this->expect_like_reference(extents, {.scale = 0.5, .causal = causal, .mask = this->random(shape, 9, -3, 3)});
-    this->expect_like_reference(extents, {.scale = 0.5, .causal = !causal, .mask = this->some_allowed(shape)});
+    expect_like_reference(extents, {.scale = 0.5, .causal = causal, .mask = random(shape, 9, -3, 3)});
+    expect_like_reference(extents, {.scale = 0.5, .causal = !causal, .mask = some_allowed(shape)});
   }
 }
 
-TYPED_TEST(AttentionLoops, AQueryThatSeesNoKeyGivesNothing) {
+TEST_P(AttentionLoops, AQueryThatSeesNoKeyGivesNothing) {
   const Tensor mask = Tensor::zeros({1, 1, 66, 3}, DType::kBool);
-  mask.template mutable_as<bool>()[3 * 65] = true;
-  this->expect_like_reference({.queries = 66, .keys = 3}, {.scale = 1.0, .mask = mask});
+  mask.mutable_as<bool>()[3 * 65] = true;
+  expect_like_reference({.queries = 66, .keys = 3}, {.scale = 1.0, .mask = mask});
   // No key at all, no query, no head, no channels.
-  this->expect_like_reference({.queries = 5, .keys = 0}, {.scale = 1.0});
-  this->expect_like_reference({.queries = 0, .keys = 5}, {.scale = 1.0, .causal = true});
-  this->expect_like_reference({.batch = 0, .queries = 5, .keys = 5}, {.scale = 1.0});
-  this->expect_like_reference({.queries = 5, .keys = 5, .channels = 0}, {.scale = 1.0});
+  expect_like_reference({.queries = 5, .keys = 0}, {.scale = 1.0});
+  expect_like_reference({.queries = 0, .keys = 5}, {.scale = 1.0, .causal = true});
+  expect_like_reference({.batch = 0, .queries = 5, .keys = 5}, {.scale = 1.0});
+  expect_like_reference({.queries = 5, .keys = 5, .channels = 0}, {.scale = 1.0});
 }
 
-TYPED_TEST(AttentionLoops, LargeScoresDoNotOverflow) {
-  const auto on = this->tested();
-  const Tensor q = on(tensor_of({100, 100}, {1, 1, 2, 1}, this->kDType));
-  const Tensor k = on(tensor_of({-100, 50, 100}, {1, 1, 3, 1}, this->kDType));
-  const Tensor v = on(tensor_of({1, 2, 4}, {1, 1, 3, 1}, this->kDType));
+TEST_P(AttentionLoops, LargeScoresDoNotOverflow) {
+  const auto on = tested();
+  const Tensor q = on(tensor_of({100, 100}, {1, 1, 2, 1}, dtype()));
+  const Tensor k = on(tensor_of({-100, 50, 100}, {1, 1, 3, 1}, dtype()));
+  const Tensor v = on(tensor_of({1, 2, 4}, {1, 1, 3, 1}, dtype()));
   const Tensor out = on.empty({1, 1, 2, 1}), norms = on.empty({1, 1, 2, 2}, DType::kFloat32);
   on->attention(q, k, v, {}, out, norms);
   EXPECT_EQ(values_of(out), (std::vector<double>{4, 4}));
   EXPECT_EQ(values_of(norms), (std::vector<double>{10000, 0, 10000, 0}));
 }
 
-TYPED_TEST(AttentionLoops, NaNReachesTheResultsThatItConcerns) {
-  const auto on = this->tested();
-  const Tensor q = on(tensor_of({1, kNaN}, {1, 1, 2, 1}, this->kDType));
-  const Tensor k = on(tensor_of({1, 2, 3}, {1, 1, 3, 1}, this->kDType));
+TEST_P(AttentionLoops, NaNReachesTheResultsThatItConcerns) {
+  const auto on = tested();
+  const Tensor q = on(tensor_of({1, kNaN}, {1, 1, 2, 1}, dtype()));
+  const Tensor k = on(tensor_of({1, 2, 3}, {1, 1, 3, 1}, dtype()));
   const Tensor out = on.empty({1, 1, 2, 1}), norms = on.empty({1, 1, 2, 2}, DType::kFloat32);
   on->attention(q, k, k, {}, out, norms);
   EXPECT_FALSE(std::isnan(out.to(kCpu).item(0)));
   EXPECT_TRUE(std::isnan(out.to(kCpu).item(1)));
 }
 
-TYPED_TEST(AttentionLoops, GradientsThatNobodyWantsAreLeftOut) {
+TEST_P(AttentionLoops, GradientsThatNobodyWantsAreLeftOut) {
   const Extents extents{.heads = 2, .kv_heads = 1, .queries = 5, .keys = 7};
-  const auto on = this->tested();
-  const Tensor q = on(this->random(extents.q(), 1)), k = on(this->random(extents.k(), 2)),
-               v = on(this->random(extents.v(), 3)), dout = on(this->random(extents.out(), 4));
+  const auto on = tested();
+  const Tensor q = on(random(extents.q(), 1)), k = on(random(extents.k(), 2)), v = on(random(extents.v(), 3)),
+               dout = on(random(extents.out(), 4));
   const Tensor out = on.empty(extents.out()), norms = on.empty(extents.norms(), DType::kFloat32);
   on->attention(q, k, v, {}, out, norms);
   const auto backward = [&](bool with_dq, bool with_dk, bool with_dv) {
@@ -147,12 +146,12 @@ TYPED_TEST(AttentionLoops, GradientsThatNobodyWantsAreLeftOut) {
   EXPECT_EQ(backward(false, false, true)[2], all[2]);
 }
 
-TYPED_TEST(AttentionLoops, ResultsDoNotDependOnTheNumberOfThreads) {
+TEST_P(AttentionLoops, ResultsDoNotDependOnTheNumberOfThreads) {
   const Extents extents{
       .batch = 2, .heads = 4, .kv_heads = 2, .queries = 257, .keys = 200, .channels = 32, .value_channels = 32};
-  const auto on = this->tested();
-  const Tensor q = on(this->random(extents.q(), 1)), k = on(this->random(extents.k(), 2)),
-               v = on(this->random(extents.v(), 3)), dout = on(this->random(extents.out(), 4));
+  const auto on = tested();
+  const Tensor q = on(random(extents.q(), 1)), k = on(random(extents.k(), 2)), v = on(random(extents.v(), 3)),
+               dout = on(random(extents.out(), 4));
   expect_same_bits_on_any_number_of_threads([&] {
     const Tensor out = on.empty(extents.out()), norms = on.empty(extents.norms(), DType::kFloat32);
     const Tensor dq = on.empty(extents.q()), dk = on.empty(extents.k()), dv = on.empty(extents.v());
@@ -163,12 +162,12 @@ TYPED_TEST(AttentionLoops, ResultsDoNotDependOnTheNumberOfThreads) {
   });
 }
 
-TYPED_TEST(AttentionLoops, WrongShapesAreRefused) {
-  const auto on = this->tested();
+TEST_P(AttentionLoops, WrongShapesAreRefused) {
+  const auto on = tested();
   const auto attention = [&](const Shape& q, const Shape& k, const Shape& v, const Tensor& mask) {
     const Tensor out = on.empty(Shape{q[0], q[1], q[2], v[3]}),
                  norms = on.empty({q[0], q[1], q[2], 2}, DType::kFloat32);
-    on->attention(on(this->random(q, 1)), on(this->random(k, 2)), on(this->random(v, 3)), {.mask = mask}, out, norms);
+    on->attention(on(random(q, 1)), on(random(k, 2)), on(random(v, 3)), {.mask = mask}, out, norms);
   };
   attention({2, 4, 3, 5}, {2, 2, 6, 5}, {2, 2, 6, 7}, {});
   EXPECT_THROW(attention({2, 4, 3, 5}, {2, 3, 6, 5}, {2, 3, 6, 7}, {}), ShapeError);

@@ -13,9 +13,8 @@ namespace {
 
 using namespace testing;
 
-template <class T>
-class BroadcastLoops : public KernelTest<T, Elementwise, Pointwise> {};
-TYPED_TEST_SUITE(BroadcastLoops, FastTypes, OnName);
+class BroadcastLoops : public KernelTest<Elementwise, Pointwise> {};
+INSTANTIATE_TEST_SUITE_P(On, BroadcastLoops, kFastTypes, name_of_on);
 
 std::vector<Binary> binary_functions() {
   std::vector<Binary> functions;
@@ -44,44 +43,44 @@ const std::pair<Shape, Shape> kShapes[] = {{{3, 70}, {3, 70}},
                                            {{2, 1, 3, 1, 4, 1}, {1, 5, 1, 2, 1, 3}},
                                            {{0, 3}, {1, 3}}};
 
-TYPED_TEST(BroadcastLoops, EveryFunctionMatchesTheReferenceOnEveryPairOfShapes) {
+TEST_P(BroadcastLoops, EveryFunctionMatchesTheReferenceOnEveryPairOfShapes) {
   for (const Binary function : binary_functions()) {
     SCOPED_TRACE(name_of(function));
-    const DType result = is_comparison(function) ? DType::kBool : this->kDType;
+    const DType result = is_comparison(function) ? DType::kBool : dtype();
     for (const auto& [of_a, of_b] : kShapes) {
       SCOPED_TRACE(of_a.str() + " " + of_b.str());
-      const Tensor a = this->random(of_a, 1, 0.25, 2), b = this->random(of_b, 2, -2, 2);
+      const Tensor a = random(of_a, 1, 0.25, 2), b = random(of_b, 2, -2, 2);
       const Shape shape = broadcast_shape("test", of_a, of_b);
-      this->expect_matches_reference(
-          [&](const auto& on) {
+      expect_matches_reference(
+          [&](const Place& on) {
             const Tensor out = on.empty(shape, result);
             on->binary(function, on(a), on(b), out);
             return std::vector{out};
           },
-          this->bounds(1, 4));
+          bounds(1, 4));
     }
   }
 }
 
-TYPED_TEST(BroadcastLoops, EveryFunctionOfATensorAndANumberMatchesTheReference) {
+TEST_P(BroadcastLoops, EveryFunctionOfATensorAndANumberMatchesTheReference) {
   for (const Binary function : binary_functions()) {
     SCOPED_TRACE(name_of(function));
-    const DType result = is_comparison(function) ? DType::kBool : this->kDType;
+    const DType result = is_comparison(function) ? DType::kBool : dtype();
     for (const double number : {-1.0, 0.5, 1.0, 2.0, 3.0, -1.75}) {
-      const Tensor x = this->random({1300}, 1, 0.25, 2);
-      this->expect_matches_reference(
-          [&](const auto& on) {
+      const Tensor x = random({1300}, 1, 0.25, 2);
+      expect_matches_reference(
+          [&](const Place& on) {
             const Tensor second = on.empty({1300}, result), first = on.empty({1300}, result);
             on->binary_with_number(function, on(x), number, false, second);
             on->binary_with_number(function, on(x), number, true, first);
             return std::vector{second, first};
           },
-          this->bounds(1, 4));
+          bounds(1, 4));
     }
   }
 }
 
-TYPED_TEST(BroadcastLoops, FunctionsOfThreeNumbersMatchTheReference) {
+TEST_P(BroadcastLoops, FunctionsOfThreeNumbersMatchTheReference) {
   const std::array<Shape, 3> shapes[] = {{Shape{3, 700}, Shape{3, 700}, Shape{3, 700}},
                                          {Shape{3, 1}, Shape{700}, Shape{3, 700}},
                                          {Shape{4, 1, 5}, Shape{3, 1}, Shape{}},
@@ -90,28 +89,28 @@ TYPED_TEST(BroadcastLoops, FunctionsOfThreeNumbersMatchTheReference) {
                           Ternary::kPreluBackward, Ternary::kMaximumBackward}) {
     SCOPED_TRACE(static_cast<int>(kind));
     for (const auto& [of_a, of_b, of_c] : shapes) {
-      const Tensor b = this->random(of_b, 2, -1, 1), c = this->random(of_c, 3, 0.5, 2);
+      const Tensor b = random(of_b, 2, -1, 1), c = random(of_c, 3, 0.5, 2);
       const Tensor a = kind == Ternary::kWhere
                            ? tensor_of(values_of(random_tensor(of_a, DType::kUInt8, 1, 0, 2)), of_a, DType::kBool)
-                           : this->random(of_a, 1, -1, 1);
+                           : random(of_a, 1, -1, 1);
       const Shape shape = broadcast_shape("test", broadcast_shape("test", of_a, of_b), of_c);
-      this->expect_matches_reference(
-          [&](const auto& on) {
+      expect_matches_reference(
+          [&](const Place& on) {
             const Tensor out = on.empty(shape);
             on->ternary({kind, 0.75}, on(a), on(b), on(c), out);
             return std::vector{out};
           },
-          this->bounds(1, 4));
+          bounds(1, 4));
     }
   }
 }
 
-TYPED_TEST(BroadcastLoops, ExpandsToAnyShape) {
+TEST_P(BroadcastLoops, ExpandsToAnyShape) {
   for (const auto& [from, to] : {std::pair{Shape{}, Shape{1300}}, std::pair{Shape{3, 1}, Shape{3, 700}},
                                  std::pair{Shape{5}, Shape{2, 60, 5}}, std::pair{Shape{2, 1, 5}, Shape{2, 3, 5}}}) {
-    const Tensor x = this->random(from, 1);
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    const Tensor x = random(from, 1);
+    expect_matches_reference(
+        [&](const Place& on) {
           const Tensor out = on.empty(to);
           on->expand(on(x), out);
           return std::vector{out};
@@ -120,30 +119,29 @@ TYPED_TEST(BroadcastLoops, ExpandsToAnyShape) {
   }
 }
 
-TYPED_TEST(BroadcastLoops, NaNAndInfinityFollowTheReference) {
+TEST_P(BroadcastLoops, NaNAndInfinityFollowTheReference) {
   std::vector<double> values(37, 0.5);
   for (const std::size_t at : {0u, 20u, 36u}) values[at] = kNaN;
   for (const std::size_t at : {1u, 35u}) values[at] = kInfinity;
   values[2] = -kInfinity;
-  const Tensor a = tensor_of(values, {37}, this->kDType), b = this->random({37}, 1);
+  const Tensor a = tensor_of(values, {37}, dtype()), b = random({37}, 1);
   for (const Binary function : binary_functions()) {
     SCOPED_TRACE(name_of(function));
-    const DType result = is_comparison(function) ? DType::kBool : this->kDType;
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    const DType result = is_comparison(function) ? DType::kBool : dtype();
+    expect_matches_reference(
+        [&](const Place& on) {
           const Tensor first = on.empty({37}, result), second = on.empty({37}, result);
           on->binary(function, on(a), on(b), first);
           on->binary(function, on(b), on(a), second);
           return std::vector{first, second};
         },
-        this->bounds());
+        bounds());
   }
 }
 
-TYPED_TEST(BroadcastLoops, ThreadsChangeNothing) {
-  const Tensor x = this->random({1500, 301}, 1, 0.5, 2), column = this->random({1500, 1}, 2),
-               row = this->random({301}, 3);
-  expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
+TEST_P(BroadcastLoops, ThreadsChangeNothing) {
+  const Tensor x = random({1500, 301}, 1, 0.5, 2), column = random({1500, 1}, 2), row = random({301}, 3);
+  expect_same_bits_on_any_number_of_threads([&, on = tested()] {
     const Tensor a = on.empty({1500, 301}), b = on.empty({1500, 301}), c = on.empty({1500, 301});
     on->binary(Binary::kDiv, on(x), on(column), a);
     on->binary(Binary::kPow, on(column), on(row), b);
@@ -152,16 +150,16 @@ TYPED_TEST(BroadcastLoops, ThreadsChangeNothing) {
   });
 }
 
-TYPED_TEST(BroadcastLoops, RandomNumbersAreTheReferencesFromAnyElementOn) {
+TEST_P(BroadcastLoops, RandomNumbersAreTheReferencesFromAnyElementOn) {
   for (const std::int64_t first : {0, 1, 2, 3, 4, 1001}) {
     for (const Distribution distribution : {Distribution::kUniform, Distribution::kNormal}) {
-      this->expect_matches_reference(
-          [&](const auto& on) {
+      expect_matches_reference(
+          [&](const Place& on) {
             const Tensor out = on.empty({1301});
             on->random(distribution, 0.25, 2, {.seed = 5, .step = 7, .stream = 3}, first, out);
             return std::vector{out};
           },
-          this->bounds(64));
+          bounds(64));
     }
   }
 }

@@ -13,12 +13,10 @@ namespace {
 
 using namespace testing;
 
-template <class T>
-class DecisionLoops : public KernelTest<T, Decisions, Elementwise> {};
-using Devices = ::testing::Types<On<kCpuType, DType::kFloat32>, On<kCudaType, DType::kFloat32>>;
-TYPED_TEST_SUITE(DecisionLoops, Devices, OnName);
+class DecisionLoops : public KernelTest<Decisions, Elementwise> {};
+INSTANTIATE_TEST_SUITE_P(On, DecisionLoops, kDevices, name_of_on);
 
-TYPED_TEST(DecisionLoops, BallotsAreCastAndCounted) {
+TEST_P(DecisionLoops, BallotsAreCastAndCounted) {
   for (const std::int64_t parameters : {0, 1, 255, 256, 257, 1000}) {
     for (const std::int64_t first_bad : {std::int64_t{-1}, std::int64_t{0}, parameters / 2, parameters - 1}) {
       if (first_bad >= parameters) continue;
@@ -27,8 +25,8 @@ TYPED_TEST(DecisionLoops, BallotsAreCastAndCounted) {
       if (first_bad >= 0) bad[static_cast<std::size_t>(first_bad)] = bad.back() = 1;
       const Tensor reduced = tensor_of(bad, {parameters}, DType::kFloat32);
       for (const bool seen : {false, true}) {
-        this->expect_matches_reference(
-            [&](const auto& on) {
+        expect_matches_reference(
+            [&](const Place& on) {
               const Tensor ballot = on.empty({2 * parameters + kStateNumbers});
               const auto rule = on.value(LossScaleOptions{.growth_factor = 3});
               const auto scale = on.value(LossScaleState{.scale = 16, .skipped_steps = 5});
@@ -46,13 +44,13 @@ TYPED_TEST(DecisionLoops, BallotsAreCastAndCounted) {
   }
 }
 
-TYPED_TEST(DecisionLoops, OneRankAloneJudgesAsItsBallotDoes) {
+TEST_P(DecisionLoops, OneRankAloneJudgesAsItsBallotDoes) {
   for (const std::int64_t parameters : {0, 1, 255, 256, 257, 1000}) {
     for (const std::int64_t first_bad : {std::int64_t{-1}, std::int64_t{0}, parameters / 2, parameters - 1}) {
       if (first_bad >= parameters) continue;
       std::vector<double> bad(static_cast<std::size_t>(parameters));
       if (first_bad >= 0) bad[static_cast<std::size_t>(first_bad)] = bad.back() = 1;
-      const auto on = this->tested();
+      const auto on = tested();
       const Tensor reduced = on(tensor_of(bad, {parameters}, DType::kFloat32));
       const Tensor ballot = on.empty({2 * parameters + kStateNumbers});
       for (const Tensor& local : {Tensor(), reduced}) {
@@ -67,8 +65,8 @@ TYPED_TEST(DecisionLoops, OneRankAloneJudgesAsItsBallotDoes) {
   }
 }
 
-TYPED_TEST(DecisionLoops, TheReportIsThatOfTheStep) {
-  const auto on = this->tested();
+TEST_P(DecisionLoops, TheReportIsThatOfTheStep) {
+  const auto on = tested();
   const auto options = on.value(LossScaleOptions{.growth_interval = 2, .min = 4, .max = 64});
   const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16});
   const auto verdict = on.value(StepVerdict{.found_inf = 1, .slot = 3, .rank = 0});
@@ -91,12 +89,12 @@ TYPED_TEST(DecisionLoops, TheReportIsThatOfTheStep) {
   EXPECT_EQ(norm_out.read(), 2.5f);
 }
 
-TYPED_TEST(DecisionLoops, TheClippingFactorIsThatOfTheUnscaledNorm) {
+TEST_P(DecisionLoops, TheClippingFactorIsThatOfTheUnscaledNorm) {
   for (const std::int64_t segments : {0, 1, 300}) {
     for (const double clip_norm : {0.5, 1e6}) {
       const Tensor squares = random_tensor({segments}, DType::kFloat64, 1, 0, 100);
-      this->expect_matches_reference(
-          [&](const auto& on) {
+      expect_matches_reference(
+          [&](const Place& on) {
             const Tensor norm = on.empty({1}), factor = on.empty({1});
             on->clip_factor(on(squares), on.value(0.125f).data(), {.max = clip_norm}, static_cast<float*>(norm.data()),
                             static_cast<float*>(factor.data()));
@@ -107,8 +105,8 @@ TYPED_TEST(DecisionLoops, TheClippingFactorIsThatOfTheUnscaledNorm) {
   }
 }
 
-TYPED_TEST(DecisionLoops, TheLossScaleMoves) {
-  const auto on = this->tested();
+TEST_P(DecisionLoops, TheLossScaleMoves) {
+  const auto on = tested();
   const auto options = on.value(LossScaleOptions{.growth_interval = 2, .min = 4, .max = 64});
   const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16});
   for (const auto& [found_inf, scale] : {std::pair{0.0f, 16.0f}, std::pair{0.0f, 32.0f}, std::pair{1.0f, 16.0f},
@@ -121,8 +119,8 @@ TYPED_TEST(DecisionLoops, TheLossScaleMoves) {
   EXPECT_EQ(state.read().skipped_steps, 4);
 }
 
-TYPED_TEST(DecisionLoops, TheLossScaleStaysWhereNoStepIsTaken) {
-  const auto on = this->tested();
+TEST_P(DecisionLoops, TheLossScaleStaysWhereNoStepIsTaken) {
+  const auto on = tested();
   const auto options = on.value(LossScaleOptions{.growth_interval = 2, .min = 4, .max = 64});
   const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16, .growth_tracker = 1});
   const auto not_taken = on.value(StepVerdict::kNotTaken);
@@ -136,8 +134,8 @@ TYPED_TEST(DecisionLoops, TheLossScaleStaysWhereNoStepIsTaken) {
   EXPECT_EQ(state.read().skipped_steps, 0);
 }
 
-TYPED_TEST(DecisionLoops, TheLossScaleIsSet) {
-  const auto on = this->tested();
+TEST_P(DecisionLoops, TheLossScaleIsSet) {
+  const auto on = tested();
   const auto options = on.value(LossScaleOptions{.growth_interval = 9, .min = 4, .max = 64});
   const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16, .growth_tracker = 3});
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -156,8 +154,8 @@ TYPED_TEST(DecisionLoops, TheLossScaleIsSet) {
   EXPECT_EQ(state.read().growth_tracker, 3);
 }
 
-TYPED_TEST(DecisionLoops, TheScheduleFollowsTheAppliedSteps) {
-  const auto on = this->tested();
+TEST_P(DecisionLoops, TheScheduleFollowsTheAppliedSteps) {
+  const auto on = tested();
   const Tensor rates = on(Tensor::from<float>({0.1f, 0.2f, 0.3f}, {3}));
   const auto state = on.value(ScheduleState{.learning_rate = 0.1f});
   const Tensor has_gradient = on(Tensor::from<float>({1, 0, 1}, {3}));
@@ -172,12 +170,12 @@ TYPED_TEST(DecisionLoops, TheScheduleFollowsTheAppliedSteps) {
   }
 }
 
-TYPED_TEST(DecisionLoops, ARejectedCopyLeavesTheOutput) {
+TEST_P(DecisionLoops, ARejectedCopyLeavesTheOutput) {
   for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
     for (const std::int64_t n : {0, 1, 17, 5000}) {
       const Tensor in = random_tensor({n}, dtype, 1, 0, 100), out = random_tensor({n}, dtype, 2, 0, 100);
-      this->expect_matches_reference(
-          [&](const auto& on) {
+      expect_matches_reference(
+          [&](const Place& on) {
             const Tensor kept = on.copy(out), replaced = on.copy(out), spoilt = on.copy(out);
             on->copy_unless(on.value(1.0f).data(), on(in), kept);
             on->copy_unless(on.value(0.0f).data(), on(in), replaced);

@@ -8,8 +8,7 @@ namespace {
 
 using namespace testing;
 
-template <class T>
-class EmbeddingLoops : public KernelTest<T, Embedding> {
+class EmbeddingLoops : public KernelTest<Embedding> {
  protected:
   static Tensor indices(std::int64_t n, std::int64_t rows) {
     std::vector<std::int64_t> all;
@@ -17,17 +16,17 @@ class EmbeddingLoops : public KernelTest<T, Embedding> {
     return Tensor::from(all, {n});
   }
 };
-TYPED_TEST_SUITE(EmbeddingLoops, FastTypes, OnName);
+INSTANTIATE_TEST_SUITE_P(On, EmbeddingLoops, kFastTypes, name_of_on);
 
-TYPED_TEST(EmbeddingLoops, MatchTheReference) {
+TEST_P(EmbeddingLoops, MatchTheReference) {
   for (const std::int64_t width : {1, 3, 8, 64, 513}) {
     for (const std::int64_t n : {0, 1, 50, 700}) {
       for (const std::int64_t skipped : {-1, 0}) {
         SCOPED_TRACE(std::to_string(n) + " rows of " + std::to_string(width));
-        const Tensor weight = this->random({11, width}, 1), dy = this->random({n, width}, 2);
-        const Tensor index = this->indices(n, 11), before = random_tensor({11, width}, DType::kFloat32, 3);
-        this->expect_matches_reference(
-            [&](const auto& on) {
+        const Tensor weight = random({11, width}, 1), dy = random({n, width}, 2);
+        const Tensor index = indices(n, 11), before = random_tensor({11, width}, DType::kFloat32, 3);
+        expect_matches_reference(
+            [&](const Place& on) {
               const Tensor y = on.empty({n, width}), own = on.empty({11, width});
               const Tensor wide = on.empty({11, width}, DType::kFloat32), added = on.copy(before);
               on->embedding(on(weight), on(index), skipped, y);
@@ -36,16 +35,16 @@ TYPED_TEST(EmbeddingLoops, MatchTheReference) {
               on->embedding_backward(on(dy), on(index), skipped, true, added);
               return std::vector{y, own, wide, added};
             },
-            this->bounds(700));
+            bounds(700));
       }
     }
   }
 }
 
-TYPED_TEST(EmbeddingLoops, IndicesOfAnyShape) {
-  const Tensor weight = this->random({5, 4}, 1), index = Tensor::from<std::int64_t>({0, 4, 4, 2, 1, 1}, {2, 1, 3});
-  this->expect_matches_reference(
-      [&](const auto& on) {
+TEST_P(EmbeddingLoops, IndicesOfAnyShape) {
+  const Tensor weight = random({5, 4}, 1), index = Tensor::from<std::int64_t>({0, 4, 4, 2, 1, 1}, {2, 1, 3});
+  expect_matches_reference(
+      [&](const Place& on) {
         const Tensor y = on.empty({2, 1, 3, 4}), one = on.empty({4});
         on->embedding(on(weight), on(index), -1, y);
         on->embedding(on(weight), on(Tensor::from<std::int64_t>({3}, {})), -1, one);
@@ -54,27 +53,27 @@ TYPED_TEST(EmbeddingLoops, IndicesOfAnyShape) {
       {});
 }
 
-TYPED_TEST(EmbeddingLoops, AnIndexOutOfRangeIsNotOverlooked) {
+TEST_P(EmbeddingLoops, AnIndexOutOfRangeIsNotOverlooked) {
   for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{5}, std::int64_t{1} << 40}) {
-    const Tensor weight = this->random({5, 4}, 1), index = Tensor::from<std::int64_t>({2, wrong}, {2});
-    const auto on = this->tested();
+    const Tensor weight = random({5, 4}, 1), index = Tensor::from<std::int64_t>({2, wrong}, {2});
+    const auto on = tested();
     const Tensor y = on.empty({2, 4}), dweight = on.zeros({5, 4});
-    if (this->kDevice == kCpu) {
+    if (device() == kCpu) {
       EXPECT_THROW(on->embedding(on(weight), on(index), -1, y), UsageError);
       EXPECT_THROW(on->embedding_backward(y, on(index), -1, false, dweight), UsageError);
     } else {  // nobody waits for a GPU to hear of it
       on->embedding(on(weight), on(index), -1, y);
       for (const double value : values_of(y.rows(1, 2))) EXPECT_TRUE(std::isnan(value));
-      on->embedding_backward(on(this->random({2, 4}, 2)), on(index), -1, false, dweight);
+      on->embedding_backward(on(random({2, 4}, 2)), on(index), -1, false, dweight);
       for (const double value : values_of(dweight)) EXPECT_FALSE(std::isnan(value));
     }
   }
 }
 
-TYPED_TEST(EmbeddingLoops, ThreadsChangeNothing) {
-  const Tensor weight = this->random({3000, 100}, 1), dy = this->random({5000, 100}, 2);
-  const Tensor index = this->indices(5000, 3000);
-  expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
+TEST_P(EmbeddingLoops, ThreadsChangeNothing) {
+  const Tensor weight = random({3000, 100}, 1), dy = random({5000, 100}, 2);
+  const Tensor index = indices(5000, 3000);
+  expect_same_bits_on_any_number_of_threads([&, on = tested()] {
     const Tensor y = on.empty({5000, 100}), dweight = on.empty({3000, 100});
     on->embedding(on(weight), on(index), 4, y);
     on->embedding_backward(on(dy), on(index), 4, false, dweight);

@@ -8,16 +8,12 @@
 namespace lockstep::kernels {
 namespace {
 
-using testing::kCpuType;
-using testing::kCudaType;
+using testing::kDevices;
 using testing::KernelTest;
-using testing::On;
-using testing::OnName;
+using testing::name_of_on;
 
-template <class T>
-class Families : public KernelTest<T> {};
-using Devices = ::testing::Types<On<kCpuType, DType::kFloat32>, On<kCudaType, DType::kFloat32>>;
-TYPED_TEST_SUITE(Families, Devices, OnName);
+class Families : public KernelTest<> {};
+INSTANTIATE_TEST_SUITE_P(On, Families, kDevices, name_of_on);
 
 /// A family is a struct of pointers to functions and nothing else.
 template <class Family>
@@ -52,8 +48,8 @@ void expect_complete(const Backend& backend) {
   expect_complete<Indexing>(backend);
 }
 
-TYPED_TEST(Families, ADeviceHasEveryFunction) {
-  expect_complete(backend(this->kDevice));
+TEST_P(Families, ADeviceHasEveryFunction) {
+  expect_complete(backend(device()));
   expect_complete(reference_backend());
 }
 

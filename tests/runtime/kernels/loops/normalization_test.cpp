@@ -10,11 +10,9 @@ namespace {
 
 using namespace testing;
 
-template <class T>
-class NormalizationLoops : public KernelTest<T, Normalization> {
+class NormalizationLoops : public KernelTest<Normalization> {
  protected:
   /// What both directions of layer_norm write, for x and dy of these dtypes.
-  template <class Place>
   static std::vector<Tensor> layer_norm(const Place& on, const Tensor& x, const Tensor& weight, const Tensor& bias,
                                         const Tensor& dy, bool centred) {
     const std::int64_t rows = x.shape().rows(), channels = x.shape().back();
@@ -29,7 +27,6 @@ class NormalizationLoops : public KernelTest<T, Normalization> {
     return all;
   }
 
-  template <class Place>
   static std::vector<Tensor> group_norm(const Place& on, const Tensor& x, std::int64_t groups, const Tensor& weight,
                                         const Tensor& bias, const Tensor& dy) {
     const std::int64_t channels = x.shape().back();
@@ -44,30 +41,26 @@ class NormalizationLoops : public KernelTest<T, Normalization> {
 
   /// y's dtype, and float32 beside 16 bits.
   static std::vector<DType> result_dtypes() {
-    std::vector dtypes{TestFixtureDType};
-    if (TestFixtureDType != DType::kFloat32) dtypes.push_back(DType::kFloat32);
+    std::vector dtypes{dtype()};
+    if (dtype() != DType::kFloat32) dtypes.push_back(DType::kFloat32);
     return dtypes;
   }
-
- private:
-  static constexpr DType TestFixtureDType = T::dtype;
 };
-TYPED_TEST_SUITE(NormalizationLoops, FastTypes, OnName);
+INSTANTIATE_TEST_SUITE_P(On, NormalizationLoops, kFastTypes, name_of_on);
 
-TYPED_TEST(NormalizationLoops, OfRowsMatchesTheReference) {
+TEST_P(NormalizationLoops, OfRowsMatchesTheReference) {
   for (const std::int64_t channels : {1, 2, 7, 16, 33, 64, 100, 512, 1300, 4099}) {
     for (const std::int64_t rows : {0, 1, 5}) {
-      for (const DType result : this->result_dtypes()) {
+      for (const DType result : result_dtypes()) {
         SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(channels));
-        const Tensor x = this->random({rows, channels}, 1, -1, 3);
+        const Tensor x = random({rows, channels}, 1, -1, 3);
         const Tensor dy = random_tensor({rows, channels}, result, 2);
-        const Tensor weight = this->random_wide({channels}, 3), bias = this->random_wide({channels}, 4);
+        const Tensor weight = random_wide({channels}, 3), bias = random_wide({channels}, 4);
         // A row of one number has no variance: 1 / sqrt(epsilon) is the factor of its gradient.
         const double magnitude = channels < 7 ? 400 : 4;
         const auto compare = [&](const Tensor& gamma, const Tensor& beta, bool centred) {
-          this->expect_matches_reference(
-              [&](const auto& on) { return this->layer_norm(on, x, gamma, beta, dy, centred); },
-              this->bounds(20, magnitude));
+          expect_matches_reference([&](const Place& on) { return layer_norm(on, x, gamma, beta, dy, centred); },
+                                   bounds(20, magnitude));
         };
         compare(weight, bias, true);
         if (rows == 1) continue;
@@ -78,7 +71,7 @@ TYPED_TEST(NormalizationLoops, OfRowsMatchesTheReference) {
   }
 }
 
-TYPED_TEST(NormalizationLoops, OfGroupsMatchesTheReference) {
+TEST_P(NormalizationLoops, OfGroupsMatchesTheReference) {
   struct Case {
     Shape shape;
     std::int64_t groups;
@@ -86,14 +79,14 @@ TYPED_TEST(NormalizationLoops, OfGroupsMatchesTheReference) {
   for (const Case& at :
        {Case{{2, 3, 4, 6}, 3}, Case{{2, 5, 6}, 1}, Case{{3, 7, 5}, 5}, Case{{1, 700, 24}, 4}, Case{{2, 300, 130}, 130},
         Case{{3, 12}, 4}, Case{{0, 3, 4}, 2}, Case{{2, 0, 4}, 2}, Case{{2, 1, 1, 2, 8}, 2}, Case{{1, 5, 600}, 3}}) {
-    for (const DType result : this->result_dtypes()) {
+    for (const DType result : result_dtypes()) {
       SCOPED_TRACE(at.shape.str() + " in " + std::to_string(at.groups) + " groups");
       const std::int64_t channels = at.shape.back();
-      const Tensor x = this->random(at.shape, 1, -1, 3), dy = random_tensor(at.shape, result, 2);
-      const Tensor weight = this->random_wide({channels}, 3), bias = this->random_wide({channels}, 4);
+      const Tensor x = random(at.shape, 1, -1, 3), dy = random_tensor(at.shape, result, 2);
+      const Tensor weight = random_wide({channels}, 3), bias = random_wide({channels}, 4);
       const auto compare = [&](const Tensor& gamma, const Tensor& beta) {
-        this->expect_matches_reference(
-            [&](const auto& on) { return this->group_norm(on, x, at.groups, gamma, beta, dy); }, this->bounds(60, 4));
+        expect_matches_reference([&](const Place& on) { return group_norm(on, x, at.groups, gamma, beta, dy); },
+                                 bounds(60, 4));
       };
       compare(weight, bias);
       compare({}, {});
@@ -101,11 +94,11 @@ TYPED_TEST(NormalizationLoops, OfGroupsMatchesTheReference) {
   }
 }
 
-TYPED_TEST(NormalizationLoops, GradientsCanBeLeftOut) {
-  const Tensor x = this->random({4, 9, 6}, 1), dy = this->random({4, 9, 6}, 2);
-  const Tensor weight = this->random_wide({6}, 3);
-  this->expect_matches_reference(
-      [&](const auto& on) {
+TEST_P(NormalizationLoops, GradientsCanBeLeftOut) {
+  const Tensor x = random({4, 9, 6}, 1), dy = random({4, 9, 6}, 2);
+  const Tensor weight = random_wide({6}, 3);
+  expect_matches_reference(
+      [&](const Place& on) {
         const Tensor y = on.empty({4, 9, 6}), dx = on.empty({4, 9, 6});
         const Tensor row_mean = on.empty({36}, DType::kFloat32), row_scale = on.empty({36}, DType::kFloat32);
         const Tensor mean = on.empty({4, 2}, DType::kFloat32), scale = on.empty({4, 2}, DType::kFloat32);
@@ -117,28 +110,27 @@ TYPED_TEST(NormalizationLoops, GradientsCanBeLeftOut) {
         on->layer_norm_backward(on(x), on(weight), row_mean, row_scale, on(dy), dx, {}, {});
         return std::vector{of_rows, of_groups, dx};
       },
-      this->bounds(40, 4));
+      bounds(40, 4));
 }
 
 // Far from 0 the difference of the mean of squares and the square of the mean would have no digit left.
-TYPED_TEST(NormalizationLoops, AMeanFarFromZeroCostsNoDigits) {
-  const double far = this->kDType == DType::kFloat32 ? 10000 : 100;
-  const Tensor x = this->random({3, 768}, 1, far, far + 8);
+TEST_P(NormalizationLoops, AMeanFarFromZeroCostsNoDigits) {
+  const double far = dtype() == DType::kFloat32 ? 10000 : 100;
+  const Tensor x = random({3, 768}, 1, far, far + 8);
   const Tensor dy = random_tensor({3, 768}, DType::kFloat32, 2);
   // The mean itself is rounded: by so much of a standard deviation, which the gradient of the weight has in every term.
-  const Bounds bounds{.relative = std::max(1e-4, epsilon_of(this->kDType)), .absolute = 8 * far * 0x1p-23};
-  this->expect_matches_reference([&](const auto& on) { return this->layer_norm(on, x, {}, {}, dy, true); }, bounds);
+  const Bounds bounds{.relative = std::max(1e-4, epsilon_of(dtype())), .absolute = 8 * far * 0x1p-23};
+  expect_matches_reference([&](const Place& on) { return layer_norm(on, x, {}, {}, dy, true); }, bounds);
   const Tensor images = x.reshaped({3, 96, 8}), slopes = dy.reshaped({3, 96, 8});
-  this->expect_matches_reference([&](const auto& on) { return this->group_norm(on, images, 2, {}, {}, slopes); },
-                                 bounds);
+  expect_matches_reference([&](const Place& on) { return group_norm(on, images, 2, {}, {}, slopes); }, bounds);
 }
 
-TYPED_TEST(NormalizationLoops, NaNStaysInItsRowAndItsGroup) {
+TEST_P(NormalizationLoops, NaNStaysInItsRowAndItsGroup) {
   std::vector<double> values(4 * 40, 0.25);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i % 7);
   values[3] = kNaN;
-  const Tensor x = tensor_of(values, {4, 40}, this->kDType);
-  const auto on = this->tested();
+  const Tensor x = tensor_of(values, {4, 40}, dtype());
+  const auto on = tested();
   const Tensor y = on.empty({4, 40}), mean = on.empty({4}, DType::kFloat32), scale = on.empty({4}, DType::kFloat32);
   on->layer_norm(on(x), {}, {}, 1e-5, y, mean, scale);
   const std::vector<double> rows = values_of(y);
@@ -152,14 +144,14 @@ TYPED_TEST(NormalizationLoops, NaNStaysInItsRowAndItsGroup) {
   }
 }
 
-TYPED_TEST(NormalizationLoops, ThreadsChangeNothing) {
-  const Tensor x = this->random({6, 4001, 37}, 1), dy = this->random({6, 4001, 37}, 2);
-  const Tensor few = this->random({1, 12001, 37}, 3), slopes = this->random({1, 12001, 37}, 4);
-  const Tensor weight = this->random_wide({37}, 5), bias = this->random_wide({37}, 6);
-  expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
-    std::vector<Tensor> all = this->layer_norm(on, x, weight, bias, dy, true);
+TEST_P(NormalizationLoops, ThreadsChangeNothing) {
+  const Tensor x = random({6, 4001, 37}, 1), dy = random({6, 4001, 37}, 2);
+  const Tensor few = random({1, 12001, 37}, 3), slopes = random({1, 12001, 37}, 4);
+  const Tensor weight = random_wide({37}, 5), bias = random_wide({37}, 6);
+  expect_same_bits_on_any_number_of_threads([&, on = tested()] {
+    std::vector<Tensor> all = layer_norm(on, x, weight, bias, dy, true);
     for (const auto& [images, gradients] : {std::pair(x, dy), std::pair(few, slopes)}) {
-      for (const Tensor& result : this->group_norm(on, images, 1, weight, bias, gradients)) all.push_back(result);
+      for (const Tensor& result : group_norm(on, images, 1, weight, bias, gradients)) all.push_back(result);
     }
     return all;
   });

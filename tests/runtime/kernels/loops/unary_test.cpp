@@ -11,9 +11,8 @@ namespace {
 
 using namespace testing;
 
-template <class T>
-class UnaryLoops : public KernelTest<T, Pointwise> {};
-TYPED_TEST_SUITE(UnaryLoops, FastTypes, OnName);
+class UnaryLoops : public KernelTest<Pointwise> {};
+INSTANTIATE_TEST_SUITE_P(On, UnaryLoops, kFastTypes, name_of_on);
 
 /// Every function of the list.
 std::vector<UnaryFunction> unary_functions() {
@@ -29,54 +28,54 @@ std::vector<UnaryFunction> unary_functions() {
   return functions;
 }
 
-TYPED_TEST(UnaryLoops, EveryFunctionMatchesTheReference) {
+TEST_P(UnaryLoops, EveryFunctionMatchesTheReference) {
   for (const UnaryFunction& function : unary_functions()) {
     SCOPED_TRACE(static_cast<int>(function.kind));
     for (const std::int64_t n : kLengths) {
-      const Tensor x = this->random({n}, 1, -4, 4), at = this->random({n}, 2, 0.25, 2), dy = this->random({n}, 3);
-      this->expect_matches_reference(
-          [&](const auto& on) {
+      const Tensor x = random({n}, 1, -4, 4), at = random({n}, 2, 0.25, 2), dy = random({n}, 3);
+      expect_matches_reference(
+          [&](const Place& on) {
             const Tensor y = on.empty({n}), dx = on.empty({n}), in_place = on.copy(at);
             on->unary(function, on(x), y);
             on->unary_backward(function, on(at), on(dy), dx);
             on->unary(function, in_place, in_place);
             return std::vector{y, dx, in_place};
           },
-          this->bounds(8, 4));
+          bounds(8, 4));
     }
   }
 }
 
-TYPED_TEST(UnaryLoops, NumbersAtTheEndsOfTheTypeAndNaN) {
+TEST_P(UnaryLoops, NumbersAtTheEndsOfTheTypeAndNaN) {
   std::vector<double> values{0, -0.0, 1, -1, 1e-7, -1e-7, 6e-5, 15, -15, 100, -100, 60000, kInfinity, -kInfinity, kNaN};
   values.resize(37, 0.5);
-  const Tensor x = tensor_of(values, {37}, this->kDType);
+  const Tensor x = tensor_of(values, {37}, dtype());
   for (const UnaryFunction& function : unary_functions()) {
     SCOPED_TRACE(static_cast<int>(function.kind));
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    expect_matches_reference(
+        [&](const Place& on) {
           const Tensor y = on.empty({37});
           on->unary(function, on(x), y);
           return std::vector{y};
         },
-        this->bounds(8));
+        bounds(8));
   }
 }
 
-TYPED_TEST(UnaryLoops, AnglesOfAnySize) {
+TEST_P(UnaryLoops, AnglesOfAnySize) {
   std::vector<double> values;
   for (int exponent = 0; exponent < 38; ++exponent) values.push_back(std::pow(10, exponent) * 1.2345678);
   const auto n = static_cast<std::int64_t>(values.size());
-  const Tensor x = tensor_of(values, {n}, this->kDType), dy = this->random({n}, 1);
+  const Tensor x = tensor_of(values, {n}, dtype()), dy = random({n}, 1);
   for (const Unary function : {Unary::kSin, Unary::kCos, Unary::kTan}) {
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    expect_matches_reference(
+        [&](const Place& on) {
           const Tensor y = on.empty({n}), dx = on.empty({n});
           on->unary(function, on(x), y);
           on->unary_backward(function, on(x), on(dy), dx);
           return std::vector{y, dx};
         },
-        this->bounds(4));
+        bounds(4));
   }
 }
 

@@ -9,9 +9,8 @@ namespace {
 
 using namespace testing;
 
-template <class T>
-using UpsamplingLoops = KernelTest<T, Upsampling>;
-TYPED_TEST_SUITE(UpsamplingLoops, FastTypes, OnName);
+using UpsamplingLoops = KernelTest<Upsampling>;
+INSTANTIATE_TEST_SUITE_P(On, UpsamplingLoops, kFastTypes, name_of_on);
 
 struct Case {
   UpsampleGeometry geometry;
@@ -46,25 +45,25 @@ std::vector<Case> cases() {
   return all;
 }
 
-TYPED_TEST(UpsamplingLoops, MatchTheReference) {
+TEST_P(UpsamplingLoops, MatchTheReference) {
   for (const Case& at : cases()) {
     SCOPED_TRACE(at.x.str() + " to " + at.y.str());
-    const Tensor x = this->random(at.x, 1), dy = this->random(at.y, 2);
-    this->expect_matches_reference(
-        [&](const auto& on) {
+    const Tensor x = random(at.x, 1), dy = random(at.y, 2);
+    expect_matches_reference(
+        [&](const Place& on) {
           const Tensor y = on.empty(at.y), dx = on.empty(at.x);
           on->upsample(at.geometry, on(x), y);
           on->upsample_backward(at.geometry, on(dy), dx);
           return std::vector{y, dx};
         },
-        this->bounds(30));
+        bounds(30));
   }
 }
 
-TYPED_TEST(UpsamplingLoops, ThreadsChangeNothing) {
+TEST_P(UpsamplingLoops, ThreadsChangeNothing) {
   const UpsampleGeometry geometry{.mode = UpsampleMode::kLinear, .spatial_rank = 2};
-  const Tensor x = this->random({1, 64, 64, 40}, 1), dy = this->random({1, 100, 150, 40}, 2);
-  expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
+  const Tensor x = random({1, 64, 64, 40}, 1), dy = random({1, 100, 150, 40}, 2);
+  expect_same_bits_on_any_number_of_threads([&, on = tested()] {
     const Tensor y = on.empty({1, 100, 150, 40}), dx = on.empty({1, 64, 64, 40});
     on->upsample(geometry, on(x), y);
     on->upsample_backward(geometry, on(dy), dx);
