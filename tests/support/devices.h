@@ -27,8 +27,9 @@ inline std::optional<std::string> why_skipped(Device device) {
 /// "cpu" or "cuda", for the names of tests: CTest tells the GPU's by it, and a colon would end a --gtest_filter.
 inline std::string name_of(Device device) { return device == kCpu ? "cpu" : "cuda"; }
 
-/// Where tests run that are not told it by a parameter: on the CPU, or on a GPU in a process with LOCKSTEP_TEST_DEVICE=cuda.
-/// lockstep_test(... ON_GPU) of tests/CMakeLists.txt runs the suites of the sources that name this function on both.
+/// Where tests run that are not told it by a parameter: on the CPU, or on a GPU in a process with
+/// LOCKSTEP_TEST_DEVICE=cuda. lockstep_test(... ON_GPU) of tests/CMakeLists.txt runs the suites of the sources that
+/// name this function on both.
 inline Device device() {
   static const char* const name = std::getenv("LOCKSTEP_TEST_DEVICE");
   if (name == nullptr || std::string_view(name) == "cpu") return kCpu;

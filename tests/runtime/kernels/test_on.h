@@ -14,7 +14,8 @@
 
 namespace lockstep::kernels::testing {
 
-/// What a test runs with: values, not types, since a body would be compiled for each of those.
+/// The device and the dtype of a test: a value of its parameter. As types they would have each test compiled once for
+/// each.
 struct On {
   Device device = kCpu;
   DType dtype = DType::kFloat32;
@@ -29,7 +30,7 @@ inline std::ostream& operator<<(std::ostream& out, const On& on) { return out <<
 /// The last argument of INSTANTIATE_TEST_SUITE_P(On, ...). CTest picks a GPU's tests by these names.
 inline std::string name_of_on(const ::testing::TestParamInfo<On>& info) { return name_of(info.param); }
 
-/// What has no dtype.
+/// For tests that no dtype concerns.
 inline const auto kDevices = ::testing::ValuesIn(std::vector<On>{{kCpu}, {devices::kGpu}});
 
 /// The dtypes that fast kernels take.
@@ -40,7 +41,7 @@ inline const auto kFastTypes = ::testing::ValuesIn(std::vector<On>{{kCpu, DType:
                                                                    {devices::kGpu, DType::kFloat16},
                                                                    {devices::kGpu, DType::kBFloat16}});
 
-/// And float64, which a GPU refuses.
+/// The dtypes of operations: float64 too, which a GPU refuses.
 inline const auto kAllTypes = ::testing::ValuesIn(std::vector<On>{{kCpu, DType::kFloat32},
                                                                   {kCpu, DType::kFloat16},
                                                                   {kCpu, DType::kBFloat16},
@@ -49,7 +50,7 @@ inline const auto kAllTypes = ::testing::ValuesIn(std::vector<On>{{kCpu, DType::
                                                                   {devices::kGpu, DType::kFloat16},
                                                                   {devices::kGpu, DType::kBFloat16}});
 
-/// What libraries multiply.
+/// The dtypes of matrix products and convolutions, TF32 on a GPU among them.
 inline const auto kProductTypes = ::testing::ValuesIn(std::vector<On>{{kCpu, DType::kFloat32},
                                                                       {kCpu, DType::kFloat16},
                                                                       {kCpu, DType::kBFloat16},

@@ -157,9 +157,9 @@ TEST_P(StructureTest, SumsOfIntegersAndBoolCount) {
   EXPECT_EQ(count.item(), 3);
   EXPECT_EQ(values_in(sum(positive, 1)), (std::vector<double>{2, 1}));
   EXPECT_EQ(sum(positive, 1, {.keepdim = true}).shape(), (Shape{2, 1}));
-  for (const DType dtype : {dtype(), DType::kFloat32, DType::kInt32}) {
-    const Tensor named = sum(positive, 0, {.dtype = dtype});
-    EXPECT_EQ(named.dtype(), dtype);
+  for (const DType result : {dtype(), DType::kFloat32, DType::kInt32}) {
+    const Tensor named = sum(positive, 0, {.dtype = result});
+    EXPECT_EQ(named.dtype(), result);
     EXPECT_EQ(values_in(named), (std::vector<double>{2, 0, 1}));
   }
   const Tensor large = Tensor::from<std::int64_t>({std::int64_t{1} << 52, (std::int64_t{1} << 52) - 1}, {2});
@@ -271,10 +271,10 @@ TEST_P(StructureTest, GatherAndScatterAdd) {
 
 TEST_P(StructureTest, OneHot) {
   const Tensor indices = Tensor::from<std::int64_t>({2, 0}, {2, 1}).to(device());
-  for (const DType dtype : {wide() == DType::kFloat64 ? DType::kFloat32 : dtype(), DType::kInt64}) {
-    const Tensor hot = one_hot(indices, 3, dtype);
+  for (const DType result : {dtype() == DType::kFloat64 ? DType::kFloat32 : dtype(), DType::kInt64}) {
+    const Tensor hot = one_hot(indices, 3, result);
     EXPECT_EQ(hot.shape(), (Shape{2, 1, 3}));
-    EXPECT_EQ(hot.dtype(), dtype);
+    EXPECT_EQ(hot.dtype(), result);
     EXPECT_EQ(values_in(hot), (std::vector<double>{0, 0, 1, 1, 0, 0}));
   }
 }

@@ -123,8 +123,8 @@ TEST_P(StructureLoops, TranspositionsAreTheReferences) {
   for (const Shape& shape : {Shape{1, 1, 1}, Shape{2, 3, 5}, Shape{1, 64, 64}, Shape{2, 65, 33}, Shape{1, 300, 3},
                              Shape{3, 3, 300}, Shape{33, 2, 70}, Shape{1, 2048, 33}, Shape{0, 2, 3}}) {
     for (const std::array<int, 3>& order : {std::array{0, 2, 1}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}}) {
-      for (const DType dtype : {dtype(), DType::kUInt8, DType::kInt64}) {
-        const Tensor x = random_tensor(shape, dtype, 1, 0, 250);
+      for (const DType moved : {dtype(), DType::kUInt8, DType::kInt64}) {
+        const Tensor x = random_tensor(shape, moved, 1, 0, 250);
         expect_matches_reference(
             [&](const Place& on) {
               Walk from;
@@ -134,7 +134,7 @@ TEST_P(StructureLoops, TranspositionsAreTheReferences) {
                 extents[d] = shape[order[d]];
                 from.strides[d] = dense.strides[static_cast<std::size_t>(order[d])];
               }
-              const Tensor y = on.empty(Shape(extents), dtype);
+              const Tensor y = on.empty(Shape(extents), moved);
               on->copy_strided(on(x), from, y.shape(), y, dense_walk(y.shape()));
               return std::vector{y};
             },
