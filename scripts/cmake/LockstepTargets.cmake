@@ -94,6 +94,8 @@ function(lockstep_not_fuzzed target)
 endfunction()
 set(not_fuzzed kernels_cpu kernels_geometry kernels_reference autograd ops nn optim ddp model_zoo)
 
+include(scripts/cmake/LockstepCudaUnits.cmake)
+
 # lockstep_library(NAME [STEPWISE | COLD] [FOLDERS folder...] [EXCEPT file...] [SOURCES file...] [DEPS target...]
 #                  [PRIVATE_DEPS target...]): the library lockstep_NAME of the .cpp and .cu files beside the calling
 # CMakeLists.txt and in the folders named, but for EXCEPT, and of SOURCES.
@@ -114,6 +116,9 @@ function(lockstep_library name)
   set(of_devices ${sources})
   list(FILTER of_devices INCLUDE REGEX "/(no_)?(cuda|nccl)/")
   set_source_files_properties(${of_devices} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(CMAKE_UNITY_BUILD)
+    lockstep_unite_cuda(sources ${sources})
+  endif()
   set(target lockstep_${name})
   if(sources)
     add_library(${target} STATIC ${sources})

@@ -20,22 +20,22 @@ constexpr int kTileThreads = kTile / kRows * 32;
 constexpr std::int64_t kMaxChannels = 256;
 
 /// 32 rows of 32 channels in shared memory; a column is read without bank conflicts.
-using Tile = float[kTile][kTile + 1];
+using SharedTile = float[kTile][kTile + 1];
 
 /// A head's rows in memory.
 template <class T>
-struct Rows {
+struct HeadRows {
   const T* data;
   std::int64_t count;
   std::int64_t channels;
 
-  __device__ Rows of_head(std::int64_t head) const { return {data + head * count * channels, count, channels}; }
+  __device__ HeadRows of_head(std::int64_t head) const { return {data + head * count * channels, count, channels}; }
 };
 
 /// The inputs that all blocks of a pass read.
 template <class T>
-struct Problem {
-  Rows<T> q, k, v;
+struct AttentionOperands {
+  HeadRows<T> q, k, v;
   std::int64_t batch, heads, sharing;  ///< `sharing` heads of q read a head of k and v
   float scale;
   bool causal;
@@ -45,9 +45,9 @@ struct Problem {
   AttentionDropout dropout;
   Dropout drop;
 
-  __device__ Rows<T> q_of(std::int64_t head) const { return q.of_head(head); }
-  __device__ Rows<T> k_of(std::int64_t head) const { return k.of_head(head / sharing); }
-  __device__ Rows<T> v_of(std::int64_t head) const { return v.of_head(head / sharing); }
+  __device__ HeadRows<T> q_of(std::int64_t head) const { return q.of_head(head); }
+  __device__ HeadRows<T> k_of(std::int64_t head) const { return k.of_head(head / sharing); }
+  __device__ HeadRows<T> v_of(std::int64_t head) const { return v.of_head(head / sharing); }
   __host__ __device__ std::int64_t query_tiles() const { return (q.count + kTile - 1) / kTile; }
   __host__ __device__ std::int64_t key_tiles() const { return (k.count + kTile - 1) / kTile; }
   /// Keys that queries before `end` see.
@@ -81,7 +81,7 @@ __device__ inline int own_row() { return static_cast<int>(threadIdx.x / 32) * kR
 
 /// Channels [channel, channel + 32) of rows from `first` on; zeros where there are none.
 template <class T>
-__device__ void load_tile(Tile& tile, const Rows<T>& rows, std::int64_t first, std::int64_t channel) {
+__device__ void load_tile(SharedTile& tile, const HeadRows<T>& rows, std::int64_t first, std::int64_t channel) {
   const std::int64_t c = channel + lane();
   for (int r = own_row(); r < own_row() + kRows; ++r) {
     const bool exists = first + r < rows.count && c < rows.channels;
@@ -91,8 +91,8 @@ __device__ void load_tile(Tile& tile, const Rows<T>& rows, std::int64_t first, s
 
 /// products[r] = row `own_row() + r` of the tile at `row` . row `lane()` of the tile at `column`.
 template <class T>
-__device__ void multiply(const Rows<T>& rows, std::int64_t row, const Rows<T>& columns, std::int64_t column, Tile& left,
-                         Tile& right, float (&products)[kRows]) {
+__device__ void multiply(const HeadRows<T>& rows, std::int64_t row, const HeadRows<T>& columns, std::int64_t column,
+                         SharedTile& left, SharedTile& right, float (&products)[kRows]) {
 #pragma unroll
   for (float& product : products) product = 0;
   for (std::int64_t channel = 0; channel < rows.channels; channel += kTile) {
@@ -111,8 +111,8 @@ __device__ void multiply(const Rows<T>& rows, std::int64_t row, const Rows<T>& c
 
 /// sums[r][m] += the sum over the 32 columns of weights[own_row() + r][column] * channel 32 m + lane() of its row.
 template <int Chunks, class T>
-__device__ void add_weighted(const Tile& weights, const Rows<T>& columns, std::int64_t column, Tile& right,
-                             float (&sums)[kRows][Chunks]) {
+__device__ void add_weighted(const SharedTile& weights, const HeadRows<T>& columns, std::int64_t column,
+                             SharedTile& right, float (&sums)[kRows][Chunks]) {
 #pragma unroll
   for (int m = 0; m < Chunks; ++m) {
     if (m * kTile >= columns.channels) continue;
@@ -154,13 +154,13 @@ __device__ void store_rows(const float (&sums)[kRows][Chunks], T* out, std::int6
 }
 
 template <class T, int Chunks>
-__global__ void __launch_bounds__(kTileThreads) attention_forward(Problem<T> problem, T* out, float* norms) {
-  __shared__ Tile left, right, weights;
+__global__ void __launch_bounds__(kTileThreads) attention_forward(AttentionOperands<T> problem, T* out, float* norms) {
+  __shared__ SharedTile left, right, weights;
   const std::int64_t tiles = problem.query_tiles();
   for (std::int64_t task = blockIdx.x; task < problem.batch * problem.heads * tiles; task += gridDim.x) {
     const std::int64_t head = task / tiles;
     const std::int64_t first = task % tiles * kTile;
-    const Rows<T> q = problem.q_of(head), k = problem.k_of(head), v = problem.v_of(head);
+    const HeadRows<T> q = problem.q_of(head), k = problem.k_of(head), v = problem.v_of(head);
     float sums[kRows][Chunks];
     clear(sums);
     float max[kRows], sum[kRows];
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(kTileThreads) attention_forward(Problem<T> pro
 /// The inputs of the backward pass for each query beside q, by [batch * heads, Tq].
 template <class T>
 struct Slopes {
-  Rows<T> dout;
+  HeadRows<T> dout;
   const float* norms;
   const float* delta;  ///< sum over channels of dout * out
 
@@ -233,13 +233,13 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class T, int Chunks>
-__global__ void __launch_bounds__(kTileThreads) attention_dq(Problem<T> problem, Slopes<T> slopes, T* dq) {
-  __shared__ Tile left, right, weights;
+__global__ void __launch_bounds__(kTileThreads) attention_dq(AttentionOperands<T> problem, Slopes<T> slopes, T* dq) {
+  __shared__ SharedTile left, right, weights;
   const std::int64_t tiles = problem.query_tiles();
   for (std::int64_t task = blockIdx.x; task < problem.batch * problem.heads * tiles; task += gridDim.x) {
     const std::int64_t head = task / tiles;
     const std::int64_t first = task % tiles * kTile;
-    const Rows<T> q = problem.q_of(head), k = problem.k_of(head), v = problem.v_of(head);
+    const HeadRows<T> q = problem.q_of(head), k = problem.k_of(head), v = problem.v_of(head);
     float sums[kRows][Chunks];
     clear(sums);
     const std::int64_t seen = problem.keys_seen_before(first + kTile);
@@ -263,19 +263,20 @@ __global__ void __launch_bounds__(kTileThreads) attention_dq(Problem<T> problem,
 
 /// A block owns keys, whose heads of q follow one another. dk and dv may be null.
 template <class T, int Chunks>
-__global__ void __launch_bounds__(kTileThreads) attention_dk_dv(Problem<T> problem, Slopes<T> slopes, T* dk, T* dv) {
-  __shared__ Tile left, right, weights, slope_weights;
+__global__ void __launch_bounds__(kTileThreads)
+    attention_dk_dv(AttentionOperands<T> problem, Slopes<T> slopes, T* dk, T* dv) {
+  __shared__ SharedTile left, right, weights, slope_weights;
   const std::int64_t tiles = problem.key_tiles();
   const std::int64_t kv_heads = problem.batch * problem.heads / problem.sharing;
   for (std::int64_t task = blockIdx.x; task < kv_heads * tiles; task += gridDim.x) {
     const std::int64_t kv_head = task / tiles;
     const std::int64_t first = task % tiles * kTile;
-    const Rows<T> k = problem.k.of_head(kv_head), v = problem.v.of_head(kv_head);
+    const HeadRows<T> k = problem.k.of_head(kv_head), v = problem.v.of_head(kv_head);
     float of_k[kRows][Chunks], of_v[kRows][Chunks];
     clear(of_k);
     clear(of_v);
     for (std::int64_t head = kv_head * problem.sharing; head < (kv_head + 1) * problem.sharing; ++head) {
-      const Rows<T> q = problem.q_of(head), dout = slopes.dout.of_head(head);
+      const HeadRows<T> q = problem.q_of(head), dout = slopes.dout.of_head(head);
       for (std::int64_t query = problem.causal ? first : 0; query < q.count; query += kTile) {
         float scores[kRows], of_probability[kRows];
         multiply(k, first, q, query, left, right, scores);
@@ -304,8 +305,8 @@ __global__ void __launch_bounds__(kTileThreads) attention_dk_dv(Problem<T> probl
 }
 
 template <class T>
-Problem<T> problem_of(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
-                      const AttentionScores& scores) {
+AttentionOperands<T> operands_of(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k,
+                                const Tensor& v, const AttentionScores& scores) {
   const Tensor& mask = scores.mask;
   const bool is_bool = mask.defined() && mask.dtype() == DType::kBool;
   return {.q = {in<T>(q), extents.queries, extents.channels},
@@ -347,7 +348,7 @@ void attention_direct(const checks::AttentionExtents& extents, const Tensor& q, 
   const Device device = out_rows.device();
   const gpu::DeviceGuard guard(device);
   visit_problem("attention", q.dtype(), extents, [&]<class T, int Chunks>() {
-    const auto problem = problem_of<T>(extents, q, k, v, scores);
+    const auto problem = operands_of<T>(extents, q, k, v, scores);
     attention_forward<T, Chunks><<<blocks_for(extents.batch * extents.heads * problem.query_tiles(), 1), kTileThreads,
                                    0, gpu::current(device)>>>(problem, out<T>(out_rows), out<float>(norms));
     check_launch("attention");
@@ -363,7 +364,7 @@ void attention_backward_direct(const checks::AttentionExtents& extents, const Te
   const cudaStream_t stream = gpu::current(device);
   const Tensor delta = Tensor::empty({extents.batch, extents.heads, extents.queries}, DType::kFloat32, device);
   visit_problem("attention_backward", q.dtype(), extents, [&]<class T, int Chunks>() {
-    const auto problem = problem_of<T>(extents, q, k, v, scores);
+    const auto problem = operands_of<T>(extents, q, k, v, scores);
     const Slopes<T> slopes{{in<T>(dout), extents.queries, extents.value_channels}, in<float>(norms), in<float>(delta)};
     if (delta.numel() > 0) {
       multiply_rows<T><<<blocks_for(delta.numel(), kThreads / 32), kThreads, 0, stream>>>(

@@ -11,9 +11,9 @@ namespace {
 
 /// Rows that a thread loads before it uses the first.
 template <bool with_residual>
-constexpr int kBatch = with_residual ? 2 : 4;
+constexpr int kAppliedRows = with_residual ? 2 : 4;
 
-struct Parameters {
+struct AppliedParameters {
   const float* mean;
   const float* inv_std;
   const float* gamma;
@@ -23,8 +23,8 @@ struct Parameters {
 /// Moves 4 bytes an element of 16-bit types and 8 of float32, and half as many again with a residual. y may be the
 /// residual: a thread has read what it overwrites.
 template <class T, int W, bool with_residual>
-__global__ void __launch_bounds__(kThreads) apply(const T* x, Parameters parameters, const T* residual, bool with_relu,
-                                                  T* y, std::int64_t rows, std::int64_t channels) {
+__global__ void __launch_bounds__(kThreads) apply(const T* x, AppliedParameters parameters, const T* residual,
+                                                  bool with_relu, T* y, std::int64_t rows, std::int64_t channels) {
   const std::int64_t channel = first_channel<W>();
   if (channel >= channels) return;
   float mean[W], scale[W], shift[W];
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads) apply(const T* x, Parameters paramet
     scale[w] = parameters.inv_std[channel + w] * parameters.gamma[channel + w];
     shift[w] = parameters.beta[channel + w];
   }
-  constexpr int kRows = kBatch<with_residual>;
+  constexpr int kRows = kAppliedRows<with_residual>;
   const std::int64_t lines = blockDim.y;
   const std::int64_t stride = gridDim.y * kRows * lines;
   for (std::int64_t begin = blockIdx.y * kRows * lines + threadIdx.y; begin < rows; begin += stride) {
@@ -77,10 +77,10 @@ void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std
       "batch_norm_apply", x.dtype(), channels,
       [&]<class T, int W>() {
         const Tiling tiling = tile<W>(channels);
-        const Parameters parameters{in<float>(mean), in<float>(inv_std), in<float>(gamma), in<float>(beta)};
+        const AppliedParameters parameters{in<float>(mean), in<float>(inv_std), in<float>(gamma), in<float>(beta)};
         const auto launch = [&]<bool with_residual>() {
           apply<T, W, with_residual>
-              <<<grid_over_rows(tiling, rows, kBatch<with_residual>), tiling.threads, 0, gpu::current(device)>>>(
+              <<<grid_over_rows(tiling, rows, kAppliedRows<with_residual>), tiling.threads, 0, gpu::current(device)>>>(
                   in<T>(x), parameters, static_cast<const T*>(added), relu, out<T>(y), rows, channels);
         };
         added != nullptr ? launch.template operator()<true>() : launch.template operator()<false>();

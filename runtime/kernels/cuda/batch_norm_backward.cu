@@ -13,7 +13,7 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 /// Rows that a thread loads before it uses the first: two or three accesses each.
-constexpr int kBatch = 2;
+constexpr int kGradientRows = 2;
 
 /// Where relu's mask comes from.
 enum class Mask : std::uint8_t {
@@ -100,7 +100,7 @@ struct Gradients {
   }
 };
 
-struct Sums {
+struct GradientSums {
   float dy = 0;
   float dy_xmu = 0;
 };
@@ -112,25 +112,25 @@ template <class T, int W, Mask mask, Written written>
 __global__ void __launch_bounds__(kThreads, kReduceBlocksOnEach<mask, written>)
     sums_of_chunks(Sources<T> from, const float* mean, MaskParameters parameters, T* masked, std::int64_t channels,
                    Chunks chunks, float* partials) {
-  __shared__ Sums shared[W][kThreads];
+  __shared__ GradientSums shared[W][kThreads];
   const std::int64_t channel = first_channel<W>();
   const std::int64_t end = chunks.end(blockIdx.y);
   const std::int64_t lines = blockDim.y;
-  Sums sums[W];
+  GradientSums sums[W];
   if (channel < channels) {
     float center[W];
 #pragma unroll
     for (int w = 0; w < W; ++w) center[w] = mean[channel + w];
     const ChannelMask<W, mask> of(parameters, channel);
-    for (std::int64_t begin = chunks.begin(blockIdx.y) + threadIdx.y; begin < end; begin += kBatch * lines) {
-      Gradients<T, W, mask, written> batch[kBatch];
+    for (std::int64_t begin = chunks.begin(blockIdx.y) + threadIdx.y; begin < end; begin += kGradientRows * lines) {
+      Gradients<T, W, mask, written> batch[kGradientRows];
 #pragma unroll
-      for (int b = 0; b < kBatch; ++b) {
+      for (int b = 0; b < kGradientRows; ++b) {
         const std::int64_t row = begin + b * lines;
         if (row < end) batch[b].read(from, row * channels + channel);
       }
 #pragma unroll
-      for (int b = 0; b < kBatch; ++b) {
+      for (int b = 0; b < kGradientRows; ++b) {
         const std::int64_t row = begin + b * lines;
         if (row >= end) continue;
 #pragma unroll
@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(kThreads, kReduceBlocksOnEach<mask, written>)
   }
 }
 
-struct Parameters {
+struct BackwardParameters {
   const float* mean;
   const float* inv_std;
   const float* gamma;
@@ -178,7 +178,7 @@ struct Parameters {
 /// Moves 6 bytes an element of 16-bit types and 12 of float32, a third as many more with a mask that is read.
 template <class T, int W, Mask mask>
 __global__ void __launch_bounds__(kThreads, kApplyBlocksOnEach<mask>)
-    backward_apply(Sources<T> from, Parameters parameters, T* dx, std::int64_t rows, std::int64_t channels) {
+    backward_apply(Sources<T> from, BackwardParameters parameters, T* dx, std::int64_t rows, std::int64_t channels) {
   const std::int64_t channel = first_channel<W>();
   if (channel >= channels) return;
   const float count = parameters.count != nullptr ? *parameters.count : 0.0f;
@@ -194,16 +194,16 @@ __global__ void __launch_bounds__(kThreads, kApplyBlocksOnEach<mask>)
   }
   const ChannelMask<W, mask> of(parameters.mask, channel);
   const std::int64_t lines = blockDim.y;
-  const std::int64_t stride = gridDim.y * kBatch * lines;
-  for (std::int64_t begin = blockIdx.y * kBatch * lines + threadIdx.y; begin < rows; begin += stride) {
-    Gradients<T, W, mask> batch[kBatch];
+  const std::int64_t stride = gridDim.y * kGradientRows * lines;
+  for (std::int64_t begin = blockIdx.y * kGradientRows * lines + threadIdx.y; begin < rows; begin += stride) {
+    Gradients<T, W, mask> batch[kGradientRows];
 #pragma unroll
-    for (int b = 0; b < kBatch; ++b) {
+    for (int b = 0; b < kGradientRows; ++b) {
       const std::int64_t row = begin + b * lines;
       if (row < rows) batch[b].read(from, row * channels + channel);
     }
 #pragma unroll
-    for (int b = 0; b < kBatch; ++b) {
+    for (int b = 0; b < kGradientRows; ++b) {
       const std::int64_t row = begin + b * lines;
       if (row >= rows) continue;
       Values<T, W> gradient;
@@ -336,13 +336,13 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
   const std::int64_t rows = x.shape().rows();
   const std::int64_t channels = mean.numel();
   const bool of_batch = count.defined();
-  const Parameters parameters{in<float>(mean),
-                              in<float>(inv_std),
-                              in<float>(gamma),
-                              of_batch ? in<float>(sum_dy) : nullptr,
-                              of_batch ? in<float>(sum_dy_xmu) : nullptr,
-                              of_batch ? in<float>(count) : nullptr,
-                              parameters_of(mask)};
+  const BackwardParameters parameters{in<float>(mean),
+                                      in<float>(inv_std),
+                                      in<float>(gamma),
+                                      of_batch ? in<float>(sum_dy) : nullptr,
+                                      of_batch ? in<float>(sum_dy_xmu) : nullptr,
+                                      of_batch ? in<float>(count) : nullptr,
+                                      parameters_of(mask)};
   const void* const output = data_of(mask.y);
   visit_channels(
       "batch_norm_backward_apply", x.dtype(), channels,
@@ -350,7 +350,8 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
         const Tiling tiling = tile<W>(channels);
         visit_mask(mask, [&]<Mask kind>() {
           const void* const kernel = reinterpret_cast<const void*>(&backward_apply<T, W, kind>);
-          const dim3 grid = grid_over_rows(tiling, rows, kBatch, resident_blocks(device, kernel, tiling.block()));
+          const dim3 grid =
+              grid_over_rows(tiling, rows, kGradientRows, resident_blocks(device, kernel, tiling.block()));
           backward_apply<T, W, kind><<<grid, tiling.threads, 0, gpu::current(device)>>>(
               Sources<T>{in<T>(x), in<T>(dy), nullptr, static_cast<const T*>(output)}, parameters, out<T>(dx), rows,
               channels);

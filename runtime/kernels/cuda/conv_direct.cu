@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cuda/block_sum.cuh"
 #include "runtime/kernels/cuda/conv_direct.h"
 #include "runtime/kernels/cuda/launch.cuh"
 
@@ -6,11 +7,9 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-constexpr int kWarp = 32;
-
 /// A row-major index into [rows, extents..., channels], taken apart.
-struct Place {
-  __device__ Place(std::int64_t index, const std::array<std::int64_t, 3>& extents, std::int64_t channels) {
+struct VoxelPlace {
+  __device__ VoxelPlace(std::int64_t index, const std::array<std::int64_t, 3>& extents, std::int64_t channels) {
     channel = index % channels;
     index /= channels;
     for (int d = 2; d >= 0; --d) {
@@ -72,7 +71,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t depth = p.channels / p.groups;
   const std::int64_t group_outputs = p.outputs / p.groups;
   for (std::int64_t i = first(); i < n; i += step()) {
-    const Place to(i, p.out, p.outputs);
+    const VoxelPlace to(i, p.out, p.outputs);
     float sum = 0;
     for_window(p, [&](const std::int64_t(&k)[3]) {
       std::int64_t in[3];
@@ -93,7 +92,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t depth = p.channels / p.groups;
   const std::int64_t group_outputs = p.outputs / p.groups;
   for (std::int64_t i = first(); i < n; i += step()) {
-    const Place to(i, p.in, p.channels);
+    const VoxelPlace to(i, p.in, p.channels);
     const std::int64_t begin = to.channel / depth * group_outputs;
     float sum = 0;
     for_window(p, [&](const std::int64_t(&k)[3]) {
@@ -118,11 +117,11 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t places = p.images * p.out[0] * p.out[1] * p.out[2];
   const std::int64_t lane = threadIdx.x % kWarp;
   for (std::int64_t i = first() / kWarp; i < n; i += step() / kWarp) {
-    const Place to(i, p.kernel, depth);
+    const VoxelPlace to(i, p.kernel, depth);
     const std::int64_t channel = to.row / group_outputs * depth + to.channel;
     float sum = 0;
     for (std::int64_t place = lane; place < places; place += kWarp) {
-      const Place from(place, p.out, 1);
+      const VoxelPlace from(place, p.out, 1);
       std::int64_t in[3];
       if (!input_place(p, from.at, to.at, in)) continue;
       sum += to_float(x[offset(from.row, in, p.in, p.channels) + channel]) * to_float(dy[place * p.outputs + to.row]);

@@ -12,14 +12,14 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-struct Problem {
+struct CtcProblem {
   std::int64_t samples, steps, classes, most_labels, blank;
   const float* log_probs;
   const std::int64_t* labels;
   const std::int64_t* input_lengths;
   const std::int64_t* target_lengths;
 
-  Problem(const Tensor& probs, const CtcTargets& targets)
+  CtcProblem(const Tensor& probs, const CtcTargets& targets)
       : samples(probs.size(0)),
         steps(probs.size(1)),
         classes(probs.size(2)),
@@ -47,7 +47,7 @@ struct Problem {
   }
 };
 
-__global__ void __launch_bounds__(kThreads) losses_kernel(Problem problem, float* losses, double* alpha) {
+__global__ void __launch_bounds__(kThreads) losses_kernel(CtcProblem problem, float* losses, double* alpha) {
   for (std::int64_t n = blockIdx.x; n < problem.samples; n += gridDim.x) {
     if (!problem.fits(n)) {
       if (threadIdx.x == 0) losses[n] = NAN;
@@ -85,7 +85,7 @@ __device__ bool sum_of_class(const CtcStates& states, const double* shares, std:
 
 /// scratch [samples, 3, states]: the paths to the end of two elements, and the states' shares. gradients are 0.
 __global__ void __launch_bounds__(kThreads)
-    gradients_kernel(Problem problem, const double* alpha, const float* dlosses, double* scratch, float* gradients) {
+    gradients_kernel(CtcProblem problem, const double* alpha, const float* dlosses, double* scratch, float* gradients) {
   const std::int64_t most = problem.most_states(), row = problem.classes;
   for (std::int64_t n = blockIdx.x; n < problem.samples; n += gridDim.x) {
     float* const of_sample = gradients + n * problem.steps * row;
@@ -133,7 +133,7 @@ void ctc(const Tensor& log_probs, const CtcTargets& targets, const Tensor& losse
   const gpu::DeviceGuard guard(losses.device());
   visit_floating("ctc", log_probs.dtype(), [&]<class T>() {
     losses_kernel<<<blocks_of(log_probs), kThreads, 0, gpu::current(losses.device())>>>(
-        Problem(log_probs, targets), out<float>(losses), out<double>(alpha));
+        CtcProblem(log_probs, targets), out<float>(losses), out<double>(alpha));
   });
   check_launch("ctc");
 }
@@ -148,7 +148,8 @@ void ctc_backward(const Tensor& log_probs, const CtcTargets& targets, const Tens
   const gpu::DeviceGuard guard(device);
   const Tensor scratch = Tensor::empty({log_probs.size(0), 3, alpha.size(2)}, DType::kFloat64, device);
   gradients_kernel<<<blocks_of(log_probs), kThreads, 0, gpu::current(device)>>>(
-      Problem(log_probs, targets), in<double>(alpha), in<float>(dlosses), out<double>(scratch), out<float>(dlog_probs));
+      CtcProblem(log_probs, targets), in<double>(alpha), in<float>(dlosses), out<double>(scratch),
+      out<float>(dlog_probs));
   check_launch("ctc_backward");
 }
 

@@ -8,12 +8,12 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-struct Rows {
+struct RowExtents {
   std::int64_t count;
   std::int64_t channels;
 };
 
-struct Parameters {
+struct LayerNormParameters {
   const float* weight;  ///< null: ones
   const float* bias;    ///< null: zeros
   float epsilon;
@@ -29,7 +29,7 @@ __device__ inline float inverse_deviation(float squares, std::int64_t channels, 
 }
 
 template <class Y, int W>
-__device__ void write_normal(const float* values, float center, float scale, const Parameters& parameters,
+__device__ void write_normal(const float* values, float center, float scale, const LayerNormParameters& parameters,
                              std::int64_t channel, Y* y) {
   const Values<float, W> weight = parameters_at<W>(parameters.weight, channel, 1.0f);
   const Values<float, W> bias = parameters_at<W>(parameters.bias, channel, 0.0f);
@@ -43,8 +43,8 @@ __device__ void write_normal(const float* values, float center, float scale, con
 
 /// Moves 4 bytes an element of 16-bit types and 8 of float32.
 template <class T, class Y, int W, class Team>
-__global__ void __launch_bounds__(kHoldingThreads)
-    layer_norm_held(const T* x, Parameters parameters, Y* y, Statistics statistics, Rows rows, Team team) {
+__global__ void __launch_bounds__(kHoldingThreads) layer_norm_held(const T* x, LayerNormParameters parameters, Y* y,
+                                                                   Statistics statistics, RowExtents rows, Team team) {
   constexpr int kPacks = kHeld / W;
   for_each_row(team, rows.count, [&](std::int64_t row, bool live) {
     const unsigned n = live ? static_cast<unsigned>(rows.channels) : 0;
@@ -103,7 +103,8 @@ __device__ void for_each_pack(const WholeBlock& team, const T* row, std::int64_t
 /// For rows of any length, which are read three times, mostly from the L2 cache.
 template <class T, class Y, int W>
 __global__ void __launch_bounds__(kStreamingThreads)
-    layer_norm_streamed(const T* x, Parameters parameters, Y* y, Statistics statistics, Rows rows, WholeBlock team) {
+    layer_norm_streamed(const T* x, LayerNormParameters parameters, Y* y, Statistics statistics, RowExtents rows,
+                        WholeBlock team) {
   for_each_row(team, rows.count, [&](std::int64_t row, bool) {
     const T* const from = x + row * rows.channels;
     float center = 0;
@@ -168,7 +169,8 @@ struct GradientPack {
 /// ones twice. A pack is read anew for writing where it is not held.
 template <class T, class Y, int W, class Team, bool held>
 __global__ void __launch_bounds__(held ? kHoldingThreads : kStreamingThreads)
-    layer_norm_dx(const T* x, const float* weight, RowStatistics statistics, const Y* dy, T* dx, Rows rows, Team team) {
+    layer_norm_dx(const T* x, const float* weight, RowStatistics statistics, const Y* dy, T* dx, RowExtents rows,
+                  Team team) {
   constexpr unsigned kPacks = held ? kHeld / W : 1;
   for_each_row(team, rows.count, [&](std::int64_t row, bool live) {
     const std::int64_t n = live ? rows.channels : 0;
@@ -221,8 +223,8 @@ void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, doubl
   const Device device = y.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
-  const Rows rows{x.shape().rows(), x.shape().back()};
-  const Parameters parameters{pointer_of(weight), pointer_of(bias), static_cast<float>(epsilon)};
+  const RowExtents rows{x.shape().rows(), x.shape().back()};
+  const LayerNormParameters parameters{pointer_of(weight), pointer_of(bias), static_cast<float>(epsilon)};
   const Statistics statistics{mean.defined() ? out<float>(mean) : nullptr, out<float>(inv_std)};
   visit_channels(
       "layer_norm", x.dtype(), rows.channels,
@@ -247,7 +249,7 @@ void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, doubl
 void layer_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& mean, const Tensor& inv_std,
                          const Tensor& dy, const Tensor& dx, const Tensor& dweight, const Tensor& dbias) {
   checks::layer_norm_backward(x, weight, mean, inv_std, dy, dx, dweight, dbias);
-  const Rows rows{x.shape().rows(), x.shape().back()};
+  const RowExtents rows{x.shape().rows(), x.shape().back()};
   if (rows.channels == 0) return;
   const Device device = x.device();
   const gpu::DeviceGuard guard(device);

@@ -111,7 +111,7 @@ namespace {
 thread_local EmulatedRecording* recorder = nullptr;
 thread_local EmulatedRecording* recorder_aside = nullptr;
 
-void require_capturable(const void* data) {
+void require_pinned_while_recording(const void* data) {
   if (!emulation::recording() || emulation::is_known(data)) return;
   throw UsageError("a graph was to record a copy from or to host memory that is not pinned");
 }
@@ -217,8 +217,8 @@ Stream make_stream(Device device, const std::string& name, StreamPriority priori
 
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
-  require_capturable(to);
-  require_capturable(from);
+  require_pinned_while_recording(to);
+  require_pinned_while_recording(from);
   if (emulation::is_known(from)) {
     const bool lands = !emulation::is_known(to);
     // Memory that is not pinned has been written when the call returns: the caller may leave, whatever fails.
