@@ -177,7 +177,8 @@ TEST_F(Ranks, ThatAreAllStoppedAreNamed) {
 
 TEST_F(Ranks, ThatCannotStartMpiSayWhyAndAreNotRestarted) {
   const Ended ended = run(train({"--max-restarts", "2"}), {{"OMPI_MCA_btl", "none-such"}});
-  EXPECT_THAT(ended.err, HasSubstr("before the first step"));
+  // mpirun may end before the ranks have.
+  EXPECT_THAT(ended.err, AnyOf(HasSubstr("before the first step"), HasSubstr("mpirun could not start the ranks")));
   // Without its words nobody can tell this from a rank that was killed, and another try is right; it may find them.
   if (ended.err.find("Open MPI has not said") != std::string::npos) {
     EXPECT_THAT(ended.code, AnyOf(3, 7)) << ended.err;
