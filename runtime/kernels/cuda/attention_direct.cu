@@ -306,7 +306,7 @@ __global__ void __launch_bounds__(kTileThreads)
 
 template <class T>
 AttentionOperands<T> operands_of(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k,
-                                const Tensor& v, const AttentionScores& scores) {
+                                 const Tensor& v, const AttentionScores& scores) {
   const Tensor& mask = scores.mask;
   const bool is_bool = mask.defined() && mask.dtype() == DType::kBool;
   return {.q = {in<T>(q), extents.queries, extents.channels},
