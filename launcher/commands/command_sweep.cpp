@@ -72,6 +72,7 @@ ExitCode run(const SweepCommand& command) {
   }
   const ExitCode code = train_all(runs, command.halving, rungs, trials);
   RunsListing listing = list_runs(runs.folder);
+  if (!command.halving.metric.empty()) compare_by(listing, command.halving.metric);
   sort_runs(listing, "best");
   const std::string folder = shell_word(runs.folder.string());
   write_out("\n" + listing_text(listing, width_of_stdout()) + "\nnext       " +

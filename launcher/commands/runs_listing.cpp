@@ -13,6 +13,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/nearest.h"
+#include "runtime/train/history/evaluations.h"
 #include "runtime/train/history/find_runs.h"
 #include "runtime/train/record/eval_result.h"
 
@@ -84,6 +85,18 @@ RunsListing list_runs(const std::filesystem::path& folder) {
   }
   listing.settings = train::varied_settings(listing.runs, true);
   return listing;
+}
+
+void compare_by(RunsListing& listing, const std::string& metric) {
+  const double sign = train::is_better_lower(metric) ? 1.0 : -1.0;
+  for (train::RunRecord& run : listing.runs) {
+    run.best.reset();
+    run.best_of_all = true;
+    for (const auto& [step, value] : train::evaluations_of(run.directory, metric)) {
+      if (std::isnan(value) || (run.best && sign * value >= sign * run.best->value)) continue;
+      run.best = {metric, value, step};
+    }
+  }
 }
 
 void sort_runs(RunsListing& listing, const std::string& column) {

@@ -22,6 +22,9 @@ struct RunsListing {
 /// Reads the runs of a folder. Throws StorageError where it cannot be read.
 RunsListing list_runs(const std::filesystem::path& folder);
 
+/// Takes "eval.loss" for the metric that runs are compared by: their best values become those of it.
+void compare_by(RunsListing& listing, const std::string& metric);
+
 /// Sorts by "run", "status", "step", "best", "rate", "age" or a setting: its path, or the end of it. The best and the
 /// fastest come first, and the youngest; of settings the lowest. Runs without a value come last. Throws UsageError for
 /// another name.

@@ -2,6 +2,7 @@
 """Many runs of a job: all trained, or the best of them, and resumed where they were stopped."""
 import json
 import random
+import re
 import signal
 import subprocess
 import time
@@ -102,6 +103,9 @@ class Sweep(RunTest):
         self.assertIn("one of 2 goes on by eval.loss at steps 10, 20", told)
         self.assertRegex(told, r"at step 10 2 of 4 runs go on, by eval\.loss from [0-9.]+ \(lr=0\.0[25]\) to [0-9.]+ \(lr=0\.0[25]\)")
         self.assertRegex(told, r"(?m)^4/4  lr=[0-9.e-]+: at step 10, eval\.accuracy")
+        # The table compares by the same metric.
+        losses = [float(loss) for loss in re.findall(r"(?m)^lr=\S+ .* loss ([0-9.]+) ", told)]
+        self.assertEqual((len(losses), losses), (4, sorted(losses)))
         steps = self.steps("halved")
         self.assertEqual(sorted(steps.values()), [10, 10, 20, 30])
         self.assertEqual([steps["lr=1e-5"], steps["lr=1e-4"]], [10, 10], "the lowest rates learn the least")
