@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/byte_size.h"
 #include "runtime/train/step_bound.h"
 
 namespace lockstep::launcher {
@@ -76,6 +77,22 @@ Json ranks_of(const train::StepProfile& profile) {
                      {"own_ms", known ? Json(rank.own_ms()) : Json()}});
   }
   return ranks;
+}
+
+Json memory_of(const train::StepProfile& profile) {
+  const train::StepMemory& memory = profile.memory;
+  Json all{{"peak_bytes", memory.peak}, {"operation", memory.operation}};
+  for (std::size_t p = 0; p < step::kStepParts; ++p) {
+    if (memory.parts[p] > 0) all["parts"][std::string(step::name_of(static_cast<step::StepPart>(p)))] = memory.parts[p];
+  }
+  for (const train::StepMemory::Share& share : memory.shares) {
+    all["purposes"][std::string(name_of(share.purpose))] = share.bytes;
+  }
+  all["smaller"] = Json::array();
+  for (const train::StepProfile::SmallerPeak& smaller : profile.smaller) {
+    all["smaller"].push_back({{"setting", smaller.setting}, {"peak_bytes", smaller.bytes}});
+  }
+  return all;
 }
 
 std::string number_or_dash(const Json& value, const char* format) {
@@ -162,6 +179,24 @@ std::string ranks_text(const Json& report) {
   return text;
 }
 
+std::string step_memory_text(const Json& report) {
+  const Json& memory = report["memory"];
+  const auto size = [](const Json& bytes) { return byte_size(bytes.get<double>()); };
+  const auto listed = [&size](const Json& sizes) {
+    std::string text;
+    for (const auto& [name, bytes] : sizes.items()) text += (text.empty() ? "" : ", ") + name + " " + size(bytes);
+    return text;
+  };
+  std::string text =
+      fmt::format("\nmemory        {} at most, in {}: {}\n              at most in {}\n", size(memory["peak_bytes"]),
+                  memory["operation"].get<std::string>(), listed(memory["purposes"]), listed(memory["parts"]));
+  for (const Json& smaller : memory["smaller"]) {
+    text +=
+        fmt::format("              {} with {}\n", size(smaller["peak_bytes"]), smaller["setting"].get<std::string>());
+  }
+  return text;
+}
+
 }  // namespace
 
 Json to_json(const train::StepProfile& profile) {
@@ -181,13 +216,15 @@ Json to_json(const train::StepProfile& profile) {
           {"buckets", profile.buckets},
           {"wire_dtype", name_of(profile.wire_dtype)},
           {"ranks", ranks_of(profile)},
+          {"memory", memory_of(profile)},
           {"straggler", straggler ? Json(*straggler) : Json()},
           {"bound", {{"name", bound.name}, {"sentence", bound.sentence}}}};
 }
 
 std::string step_text(const Json& report, std::size_t most) {
   return head(report) + parts_text(report) + passes_text(report, most) + layers_text(report, most) +
-         ranks_text(report) + "\nbound         " + report["bound"]["sentence"].get<std::string>() + "\n";
+         ranks_text(report) + step_memory_text(report) + "\nbound         " +
+         report["bound"]["sentence"].get<std::string>() + "\n";
 }
 
 }  // namespace lockstep::launcher

@@ -80,7 +80,10 @@ class Bench {
         status_(world.rank()),
         clock_(
             device, [] { return Clock::now().time_since_epoch(); },
-            [this](const step::ClockedEvent& event) { events_.push_back(event); }),
+            [this](const step::ClockedEvent& event) {
+              events_.push_back(event);
+              if (memory_) memory_->add(event);
+            }),
         step_(job_, world, network_, status_, {&clock_}),
         in_flight_(network_, step_, communicator_) {
     require_same_data([this] { return data_.digests(); }, communicator_);
@@ -112,6 +115,15 @@ class Bench {
     Clocked clocked{.ms = ms, .times = times, .schedule = step_schedule_of(events_)};
     if (report.rank_seconds) clocked.waited_ms = 1e3 * *report.rank_seconds;
     return clocked;
+  }
+
+  /// Trains a step whose time nobody looks at.
+  StepMemory run_watched() {
+    memory_.emplace(network_.device());
+    run_clocked();
+    const StepMemory memory = memory_->result();
+    memory_.reset();
+    return memory;
   }
 
   void describe(StepProfile& profile) {
@@ -157,6 +169,7 @@ class Bench {
   Network network_;
   RankStatus status_;
   std::vector<step::ClockedEvent> events_;  ///< of the step that is timed
+  std::optional<MemoryWatch> memory_;       ///< of a step that is watched
   step::StepClock clock_;
   JobStep step_;
   StepsInFlight in_flight_;
@@ -176,7 +189,9 @@ StepProfile bench_steps(comm::World& world, const job::Job& given, std::int64_t 
   StepProfile profile{.device = str(device), .threads = kernels::cpu::threads(), .floors = measure_floors(device)};
   if (world.size() > 1) profile.transport = measure_transport(communicator);
 
-  Bench bench(world, part_to_bench(given), device);
+  const job::Job job = part_to_bench(given);
+  std::optional<Bench> made(std::in_place, world, job, device);
+  Bench& bench = *made;
   double ms = bench.run();
   for (int i = 1; i < kWarmUpSteps; ++i) ms = std::min(ms, bench.run());
   profile.steps = agreed_steps(steps, ms, communicator);
@@ -199,6 +214,13 @@ StepProfile bench_steps(comm::World& world, const job::Job& given, std::int64_t 
   RankProfile mine{.step_ms = profile.step.mean};
   if (!waited.empty()) mine.waited_ms = spread_of(waited).mean;
   profile.ranks = gathered_ranks(mine, communicator);
+  profile.memory = bench.run_watched();
+  made.reset();
+  for (const SmallerJob& smaller : smaller_jobs(job, world.size())) {
+    Bench other(world, smaller.job, device);
+    other.run();
+    profile.smaller.push_back({smaller.setting, other.run_watched().peak});
+  }
   return profile;
 }
 

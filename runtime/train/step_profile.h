@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/step/step_clock.h"
+#include "runtime/train/step_memory.h"
 #include "runtime/train/step_schedule.h"
 
 namespace lockstep::train {
@@ -87,6 +88,12 @@ struct StepProfile {
   DType wire_dtype = DType::kFloat32;
   DType compute_dtype = DType::kFloat32;
   StepSchedule schedule;  ///< of this rank, without what the clock costs
+  StepMemory memory;      ///< of this rank
+  struct SmallerPeak {
+    std::string setting;  ///< "data.global_batch=32"
+    std::size_t bytes = 0;
+  };
+  std::vector<SmallerPeak> smaller;  ///< peaks of this rank with another setting, as measured
 
   double part(step::StepPart part) const { return parts[static_cast<std::size_t>(part)].mean; }
   /// A part's share of the step.

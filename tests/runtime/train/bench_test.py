@@ -12,7 +12,7 @@ PARTS = ["data", "forward", "backward", "communication", "optimizer", "rest"]
 SPREAD = {"mean": float, "p10": float, "p50": float, "p90": float}
 SCHEMA = {"device": str, "threads": int, "samples": int, "steps": int, "step": dict, "unclocked": dict,
           "clock_cost": float, "parts": dict, "operations": list, "layers": list, "floors": dict, "buckets": int,
-          "wire_dtype": str, "ranks": list, "straggler": (int, type(None)), "bound": dict, "prediction": type(None)}
+          "wire_dtype": str, "ranks": list, "memory": dict, "straggler": (int, type(None)), "bound": dict, "prediction": type(None)}
 PREDICTION = {"own_step_ms": float, "spare_cores": bool, "host": dict, "network": dict, "steps": list}
 PREDICTED = {"ranks": int, "hosts": int, "samples": float, "step_ms": float, "exposed_ms": float, "taken_ms": float,
              "efficiency": float,
@@ -72,6 +72,29 @@ class Bench(RunTest):
             self.assertGreater(report["floors"][name], 0)
         self.assertIsNone(report["floors"]["all_reduce"])
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_memory_is_told_by_purpose_and_what_would_save_some(self):
+        (self.folder / "text.txt").write_text("Some words, again and again. " * 40, encoding="utf-8")
+        job = self.folder / "job.pbtxt"
+        job.write_text(TEXT_JOB, encoding="utf-8")
+        deep = "model.gpt.layers=6"
+        memory = self.report(job=job, settings=(deep,))["memory"]
+        self.assertEqual(list(memory), ["peak_bytes", "operation", "parts", "purposes", "smaller"])
+        self.assertEqual(set(memory["parts"]), {"forward", "backward", "optimizer", "rest"})
+        self.assertEqual(max(memory["parts"].values()), memory["peak_bytes"])
+        self.assertEqual(list(memory["purposes"].values()), sorted(memory["purposes"].values(), reverse=True))
+        self.assertLessEqual(max(memory["purposes"].values()), memory["peak_bytes"])
+        self.assertGreaterEqual(sum(memory["purposes"].values()), memory["peak_bytes"])
+        for purpose in ("master weights", "optimizer state", "gradients", "activations"):
+            self.assertGreater(memory["purposes"][purpose], 0)
+        # Each is what such a job takes.
+        half, checkpoints = memory["smaller"]
+        for smaller, setting in ((half, "data.global_batch=2"), (checkpoints, "model.gpt.checkpoint_activations=true")):
+            self.assertEqual(smaller["setting"], setting)
+            self.assertLess(smaller["peak_bytes"], memory["peak_bytes"])
+            told = self.report(job=job, settings=(deep, setting))["memory"]
+            self.assertEqual(smaller["peak_bytes"], told["peak_bytes"])
+        self.assertNotIn(checkpoints["setting"], [smaller["setting"] for smaller in told["smaller"]])
 
     def test_parts_are_the_step_and_operations_no_more(self):
         report = self.report()
