@@ -242,7 +242,7 @@ void StepClock::range_begins(const char* name, RangeKind kind) {
                         : kind == RangeKind::kCommunication ? StepPart::kCommunication
                                                             : phase_;
   open({.pass = &pass, .part = part, .is_visit = false, .name = name, .category = name_of(kind)},
-       kind == RangeKind::kWork);
+       kind == RangeKind::kWork || kind == RangeKind::kDevice);
 }
 
 void StepClock::range_ends() {

@@ -65,7 +65,7 @@ struct OperationTimes {
 /// An operation's pass, a range or a phase that has ended.
 struct ClockedEvent {
   std::string_view name;
-  std::string_view category;  ///< "operation", "phase", "work", "data", "communication"
+  std::string_view category;  ///< "operation", "phase", or that of a range: "work", "data", "communication", "device"
   bool is_backward = false;
   std::chrono::nanoseconds begin{0};
   std::chrono::nanoseconds end{0};

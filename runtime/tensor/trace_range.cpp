@@ -28,6 +28,8 @@ std::string_view name_of(RangeKind kind) {
       return "data";
     case RangeKind::kCommunication:
       return "communication";
+    case RangeKind::kDevice:
+      return "device";
   }
   throw UsageError("a range of no kind");
 }

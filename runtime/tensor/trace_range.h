@@ -11,9 +11,10 @@ enum class RangeKind : std::uint8_t {
   kWork,
   kData,           ///< waits for the next batch
   kCommunication,  ///< is in a collective, or waits for one
+  kDevice,         ///< waits for what a GPU has been given
 };
 
-/// "work", "data", "communication"
+/// "work", "data", "communication", "device"
 std::string_view name_of(RangeKind kind);
 
 /// Is told of the ranges of one thread, the innermost of which ends first.

@@ -17,6 +17,7 @@
 #include "runtime/step/replicated.h"
 #include "runtime/step/step_clock.h"
 #include "runtime/tensor/trace_range.h"
+#include "runtime/train/chrome_trace.h"
 #include "runtime/train/rank_clocks.h"
 
 namespace lockstep::train {
@@ -147,20 +148,14 @@ void StepTrace::finish() {
   Json mine = Json::array();
   const int rank = communicator.rank();
   const auto name = [&](const char* what, int thread, const std::string& text) {
-    mine.push_back({{"ph", "M"}, {"name", what}, {"pid", rank}, {"tid", thread}, {"args", {{"name", text}}}});
+    mine.push_back(trace_name({rank, thread}, what, text));
   };
   const auto add = [&](const step::ClockedEvent& event, int thread) {
     const auto microseconds = [&](nanoseconds time) {
       return 1e-3 * static_cast<double>(at_rank_zero(time, recording->before, behind).count());
     };
-    const double begin = microseconds(event.begin);
-    mine.push_back({{"ph", "X"},
-                    {"name", std::string(event.name) + (event.is_backward ? " backward" : "")},
-                    {"cat", event.category},
-                    {"pid", rank},
-                    {"tid", thread},
-                    {"ts", begin},
-                    {"dur", microseconds(event.end) - begin}});
+    mine.push_back(trace_event({rank, thread}, std::string(event.name) + (event.is_backward ? " backward" : ""),
+                               event.category, microseconds(event.begin), microseconds(event.end)));
   };
   name("process_name", 0, "rank " + std::to_string(rank));
   name("thread_name", 0, "train");

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
+#include "runtime/tensor/trace_range.h"
 #include "runtime/train/one_nan.h"
 
 namespace lockstep::train {
@@ -60,7 +62,7 @@ void StepsInFlight::launch(std::uint64_t number, TrainingData& data, const std::
 StepsInFlight::Finished StepsInFlight::finish() {
   InFlight step = std::move(steps_.front());
   steps_.pop_front();
-  Finished finished{step.report, step.readback->take(), std::move(step.unread)};
+  Finished finished{step.report, outcome_of(*step.readback), std::move(step.unread)};
   const auto end = Clock::now();
   fill(finished.report, finished.outcome);
   if (network_.device() != kCpu) gpu_use_.count(step.launch);
@@ -71,6 +73,12 @@ StepsInFlight::Finished StepsInFlight::finish() {
   finished.report.rank_waits = step_.rank_waits().all;
   last_end_ = end;
   return finished;
+}
+
+step::StepOutcome StepsInFlight::outcome_of(step::Readback& readback) const {
+  std::optional<TraceRange> range;
+  if (network_.device() != kCpu) range.emplace("wait for the device", RangeKind::kDevice);
+  return readback.take();
 }
 
 void StepsInFlight::fill(StepReport& report, const step::StepOutcome& outcome) const {

@@ -59,6 +59,8 @@ class StepsInFlight {
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   };
   void hand_out_rates();
+  /// Waits for the device.
+  step::StepOutcome outcome_of(step::Readback& readback) const;
   void fill(StepReport& report, const step::StepOutcome& outcome) const;
 
   Network& network_;

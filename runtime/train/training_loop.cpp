@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/training_loop.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "comm/ddp/digest.h"
 #include "runtime/base/error.h"
+#include "runtime/base/files/whole_file.h"
 #include "runtime/base/host_name.h"
 #include "runtime/job/data_options.h"
 #include "runtime/train/facts.h"
@@ -39,8 +41,15 @@ std::unique_ptr<StepTrace> trace_of(const TrainOptions& options, comm::World& wo
   return std::make_unique<StepTrace>(world, *options.trace, options.run_dir / "trace.json", options.device);
 }
 
-std::vector<step::StepObserver*> observers_of(const std::unique_ptr<StepTrace>& trace) {
-  return trace ? std::vector<step::StepObserver*>{trace.get()} : std::vector<step::StepObserver*>();
+std::vector<step::StepObserver*> observers_of(LastEvents& last_events, const std::unique_ptr<StepTrace>& trace) {
+  std::vector<step::StepObserver*> observers{&last_events};
+  if (trace) observers.push_back(trace.get());
+  return observers;
+}
+
+/// Before the ranks that wait for the one that hangs give it up.
+std::chrono::milliseconds hang_limit(const job::Job& job) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(0.5e3 * job.comm().timeout_s()));
 }
 
 }  // namespace
@@ -56,13 +65,14 @@ TrainingLoop::TrainingLoop(comm::World& world, const TrainOptions& options, std:
       sample_errors_(job::sample_errors(job_.data())),
       network_(job_, data::describe(*data_.train()), options_.device),
       trace_(trace_of(options_, world)),
-      job_step_(job_, world, network_, status_, observers_of(trace_)),
+      job_step_(job_, world, network_, status_, observers_of(last_events_, trace_)),
       goals_(job_),
       checkpointer_(options_, network_, job_step_, goals_, observers_),
       in_flight_(network_, job_step_, *world.communicator()),
       hosts_(world.communicator()->all_gather_text(host_name())),
       stragglers_(hosts_),
-      current_step_(*options_.reached) {
+      current_step_(*options_.reached),
+      hang_watch_(last_events_, hang_limit(job_), [this] { on_hang(hang_limit(job_)); }) {
   status_.set(RankPhase::kInit, 0);
   std::vector<data::DataDigest> digests = require_same_data([this] { return data_.digests(); }, *world_.communicator());
   job_step_.faults().at(job::INIT);
@@ -174,7 +184,25 @@ void TrainingLoop::finish_step() {
 void TrainingLoop::look_for_stragglers(const StepReport& report) {
   std::vector<double> seconds;
   for (const float waited : report.rank_waits) seconds.push_back(std::max(0.0, report.seconds - double{waited}));
-  for (const Straggler& straggler : stragglers_.add(seconds)) observers_.straggler(report.step, straggler);
+  for (const Straggler& straggler : stragglers_.add(seconds)) {
+    observers_.straggler(report.step, straggler);
+    if (!straggler.ended) keep_last_events(str(straggler));
+  }
+}
+
+void TrainingLoop::keep_last_events(const std::string& reason) const {
+  const std::filesystem::path file = options_.run_dir / "last_events" / fmt::format("rank{}.json", world_.rank());
+  if (const std::error_code error = write_whole_file(file, last_events_.text(world_.rank(), reason))) {
+    spdlog::warn("cannot write {}: {}", file.string(), error.message());
+  }
+}
+
+void TrainingLoop::on_hang(std::chrono::milliseconds limit) const {
+  const std::string what = fmt::format("nothing has begun or ended for {:.1f} s {}",
+                                       1e-3 * static_cast<double>(limit.count()), place_at(current_step_));
+  keep_last_events(what);
+  if (world_.rank() == 0)
+    spdlog::warn("{}: {} has the last events of each rank", what, (options_.run_dir / "last_events").string());
 }
 
 void TrainingLoop::require_finite(const StepReport& report) {

@@ -11,7 +11,9 @@
 #include "runtime/train/checkpointer.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/goals.h"
+#include "runtime/train/hang_watch.h"
 #include "runtime/train/job_step.h"
+#include "runtime/train/last_events.h"
 #include "runtime/train/network.h"
 #include "runtime/train/rank_status.h"
 #include "runtime/train/record/run_facts.h"
@@ -56,6 +58,10 @@ class TrainingLoop {
   void finish_steps();
   /// Tells of ranks that have begun or ceased to slow the others down.
   void look_for_stragglers(const StepReport& report);
+  /// Writes this rank's last events into the run directory. Any thread may call it.
+  void keep_last_events(const std::string& reason) const;
+  /// Training stands still, for all that this rank can see.
+  void on_hang(std::chrono::milliseconds limit) const;
   /// Throws NumericsError where the loss is not finite and no lower loss scale can cure that.
   void require_finite(const StepReport& report);
   /// The step behind which this process trains no more.
@@ -94,6 +100,7 @@ class TrainingLoop {
   SkippedNames skipped_names_;
   Network network_;
   std::unique_ptr<StepTrace> trace_;  ///< null where no steps are traced
+  LastEvents last_events_;
   JobStep job_step_;
   Goals goals_;
   Checkpointer checkpointer_;
@@ -108,6 +115,7 @@ class TrainingLoop {
   std::uint64_t compared_step_ = 0;
   std::uint64_t evaluated_step_ = 0;
   bool stop_requested_ = false;  ///< agreed
+  HangWatch hang_watch_;
 };
 
 }  // namespace lockstep::train

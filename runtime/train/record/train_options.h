@@ -34,7 +34,7 @@ struct TracedSteps {
 
 struct TrainOptions {
   job::Job job;                   ///< as resolved
-  std::filesystem::path run_dir;  ///< made where it is missing; rank 0 alone writes into it
+  std::filesystem::path run_dir;  ///< made where it is missing; rank 0 alone writes into it, but for last_events/
   std::string resume =
       "auto";  ///< "auto": the run directory's newest whole checkpoint; "never"; or a checkpoint's path
   std::chrono::system_clock::time_point process_start;  ///< for time_to_first_step_ms

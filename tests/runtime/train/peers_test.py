@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank that dies, hangs or differs ends the run within seconds and is named; a restart reaches the same bits."""
+import json
 import unittest
 
 from runs import SAVE_ALWAYS, LiveRun, RunTest, faults, mpirun_of, require_mpi
@@ -40,9 +41,18 @@ class Lost(RunTest):
 
     def test_stopped(self):
         # Nothing tells a stopped rank from a slow one but time, which its peer and the launcher take.
-        lost = self.train("lost", *SETTINGS, "comm.timeout_s=6", faults("stop", "step:3 rank:1"), ranks=2, code=7)
-        self.assertRegex(lost.output, "rank 1.*(did not arrive within 6.0 s|has been stopped for [0-9]+ s)")
+        lost = self.train("lost", *SETTINGS, "comm.timeout_s=12", faults("stop", "step:3 rank:1"), ranks=2, code=7)
+        self.assertRegex(lost.output, "rank 1.*(did not arrive within 12.0 s|has been stopped for [0-9]+ s)")
         self.assertLess(lost.seconds, SECONDS)
+        # What the other one has done before, and that it waits.
+        self.assertIn("nothing has begun or ended for 6.0 s in step 3", lost.output)
+        events = json.loads((lost.directory / "last_events/rank0.json").read_text(encoding="utf-8"))
+        self.assertEqual(events["metadata"]["reason"], "nothing has begun or ended for 6.0 s in step 3")
+        steps = [event["args"]["step"] for event in events["traceEvents"] if event["name"] == "step"]
+        self.assertEqual(steps, [1, 2, 3])
+        open_ones = {event["name"]: event["cat"] for event in events["traceEvents"] if event["ph"] == "B"}
+        self.assertEqual(open_ones["step"], "step")
+        self.assertIn("communication", open_ones.values())
 
     def test_slow_is_not_lost(self):
         slow = faults("delay", "step:2 rank:1 milliseconds:1500 phase:FORWARD",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank that is slower than the others is named, and so is its end."""
+import json
 import socket
 import statistics
 import unittest
@@ -33,6 +34,11 @@ class Stragglers(RunTest):
             self.assertTrue(30 < ends["step"] <= 60, ends)
             self.assertRegex(run.output, rf"step {begins['step']}: rank {slow} on \S+ is slow: \d")
             self.assertRegex(run.output, rf"step {ends['step']}: rank {slow} on \S+ is no longer slow: \d")
+            for rank in everyone:
+                events = json.loads((run.directory / f"last_events/rank{rank}.json").read_text(encoding="utf-8"))
+                self.assertRegex(events["metadata"]["reason"], rf"^rank {slow} on \S+ is slow: \d")
+                steps = [event["args"]["step"] for event in events["traceEvents"] if event["name"] == "step"]
+                self.assertEqual(steps, list(range(1, begins["step"] + 1)))
             # The others wait for it; on a busy machine not in every step.
             for rank in set(everyone) - {slow}:
                 self.assertGreater(statistics.median(line["wait_ms_of_ranks"][rank] for line in run.steps[5:30]),
