@@ -12,6 +12,14 @@ namespace lockstep::train {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestLook{1000};
+/// A computation that takes so many times as long as the longest before hangs.
+constexpr int kUsual = 3;
+
+bool hangs(const LastEvents::Silence& silence, std::chrono::milliseconds limit) {
+  const std::chrono::nanoseconds lasts = own_time() - silence.since;
+  if (lasts < limit) return false;
+  return silence.waits || (silence.longest.count() > 0 && lasts > kUsual * silence.longest);
+}
 
 }  // namespace
 
@@ -23,9 +31,9 @@ HangWatch::HangWatch(const LastEvents& events, std::chrono::milliseconds limit, 
     while (!stop.stop_requested()) {
       never_.wait_for(lock, stop, std::clamp(limit / 4, std::chrono::milliseconds(1), kLongestLook),
                       [] { return false; });
-      const auto since = events.silent_since();
-      if (stop.stop_requested() || !since || *since == told || own_time() - *since < limit) continue;
-      told = *since;
+      const auto silence = events.silence();
+      if (stop.stop_requested() || !silence || silence->since == told || !hangs(*silence, limit)) continue;
+      told = silence->since;
       on_hang();
     }
   });

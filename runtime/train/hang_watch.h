@@ -11,11 +11,11 @@
 
 namespace lockstep::train {
 
-/// Finds, from a thread of its own, that training stands still: in a computation, a collective, or a wait for data.
+/// Finds, from a thread of its own, that training stands still. A wait is a hang once it has lasted for the limit; a
+/// computation once it has lasted several times as long as any before, too, and never in the first step.
 class HangWatch {
  public:
-  /// `on_hang`: called by the watch's thread once nothing has begun or ended for `limit`, and again where that happens
-  /// anew. `events` must outlive this.
+  /// `on_hang`: called by the watch's thread, once for each hang. `events` must outlive this.
   HangWatch(const LastEvents& events, std::chrono::milliseconds limit, std::function<void()> on_hang);
 
  private:

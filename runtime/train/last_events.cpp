@@ -66,7 +66,7 @@ class Ring final : public RangeObserver {
   void begin(std::string_view name, std::string_view category, std::uint64_t step = 0) {
     const Event event{.name = name, .category = category, .step = step};
     const std::lock_guard lock(mutex_);
-    newest_ = event.begin;
+    happens_at(event.begin);
     open_.push_back(event);
   }
 
@@ -77,7 +77,9 @@ class Ring final : public RangeObserver {
     const auto innermost = std::find_if(open_.rbegin(), open_.rend(),
                                         [](const Event& event) { return event.thread.id == own_thread().id; });
     if (innermost == open_.rend() || (!category.empty() && innermost->category != category)) return;
-    innermost->end = newest_ = now;
+    innermost->end = now;
+    happens_at(now);
+    has_stepped_ = has_stepped_ || innermost->category == kStep;
     if (ended_.size() < LastEvents::kKept) {
       ended_.push_back(*innermost);
     } else {
@@ -95,6 +97,8 @@ class Ring final : public RangeObserver {
     open_.clear();
     ended_.clear();
     oldest_ = 0;
+    newest_ = longest_ = nanoseconds(0);
+    has_stepped_ = false;
   }
 
   /// What an error has left open.
@@ -103,12 +107,17 @@ class Ring final : public RangeObserver {
     std::erase_if(open_, [thread](const Event& event) { return event.thread.id == thread; });
   }
 
-  std::optional<nanoseconds> silent_since(pid_t thread) const {
+  std::optional<LastEvents::Silence> silence(pid_t thread) const {
     const std::lock_guard lock(mutex_);
-    const bool works = std::ranges::any_of(open_, [thread](const Event& event) {
-      return event.thread.id == thread && event.category != name_of(RangeKind::kWork);
-    });
-    return works ? std::optional(newest_) : std::nullopt;
+    bool steps = false, waits = false;
+    for (const Event& event : open_) {
+      if (event.thread.id != thread) continue;
+      const bool is_step = event.category == kStep;
+      steps = steps || is_step;
+      waits = waits || (!is_step && event.category != kPhase && event.category != name_of(RangeKind::kWork));
+    }
+    if (!steps && !waits) return std::nullopt;
+    return LastEvents::Silence{.since = newest_, .waits = waits, .longest = has_stepped_ ? longest_ : nanoseconds(0)};
   }
 
   /// The oldest first; those that have not ended behind the others.
@@ -121,11 +130,18 @@ class Ring final : public RangeObserver {
   }
 
  private:
+  void happens_at(nanoseconds time) {
+    if (newest_ > nanoseconds(0)) longest_ = std::max(longest_, time - newest_);
+    newest_ = time;
+  }
+
   mutable std::mutex mutex_;
   std::vector<Event> open_;
   std::vector<Event> ended_;
   std::size_t oldest_ = 0;
-  nanoseconds newest_{0};  ///< when something began or ended
+  nanoseconds newest_{0};   ///< when something began or ended
+  nanoseconds longest_{0};  ///< between two such times
+  bool has_stepped_ = false;
 };
 
 Ring& ring() {
@@ -137,7 +153,9 @@ Ring& ring() {
 
 LastEvents::LastEvents() : thread_(own_thread().id) {
   observe_ranges(&ring());
-  if (RangeObserver* const other = observe_other_ranges(&ring())) {
+  RangeObserver* const other = observe_other_ranges(&ring());
+  observes_others_ = other == nullptr;
+  if (other != nullptr) {
     observe_other_ranges(other);
   } else {
     ring().clear();
@@ -147,7 +165,7 @@ LastEvents::LastEvents() : thread_(own_thread().id) {
 LastEvents::~LastEvents() {
   observe_ranges(nullptr);
   ring().forget_open(thread_);
-  if (RangeObserver* const other = observe_other_ranges(nullptr); other != &ring()) observe_other_ranges(other);
+  if (observes_others_) observe_other_ranges(nullptr);
 }
 
 void LastEvents::step_begins(std::uint64_t step) { ring().begin(kStep, kStep, step); }
@@ -162,7 +180,7 @@ void LastEvents::step_ends(std::uint64_t) {
   ring().end(kStep);
 }
 
-std::optional<nanoseconds> LastEvents::silent_since() const { return ring().silent_since(thread_); }
+std::optional<LastEvents::Silence> LastEvents::silence() const { return ring().silence(thread_); }
 
 std::string LastEvents::text(int rank, const std::string& reason) const {
   const nanoseconds to_1970 = std::chrono::system_clock::now().time_since_epoch() - own_time();

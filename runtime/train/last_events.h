@@ -31,9 +31,13 @@ class LastEvents final : public step::StepObserver {
   void phase_begins(step::Phase phase, std::uint64_t step, std::uint32_t micro_batch) override;
   void step_ends(std::uint64_t step) override;
 
-  /// When the last event of this process began or ended, by own_time(), while the training thread is in a step or a
-  /// collective, or waits for data or a device; otherwise nothing.
-  std::optional<std::chrono::nanoseconds> silent_since() const;
+  struct Silence {
+    std::chrono::nanoseconds since{0};    ///< the last event of this process began or ended, by own_time()
+    bool waits = false;                   ///< in a collective, for data or for a device; otherwise the thread computes
+    std::chrono::nanoseconds longest{0};  ///< between two events so far; 0 until the first step has ended
+  };
+  /// While the training thread is in a step or waits; otherwise nothing.
+  std::optional<Silence> silence() const;
 
   /// Them all as Chrome's trace viewer and Perfetto read them; times count from 1970, by this host's clock. What has
   /// not ended has no end. The metadata have the reason, the rank and the host.
@@ -41,6 +45,7 @@ class LastEvents final : public step::StepObserver {
 
  private:
   pid_t thread_;  ///< that trains
+  bool observes_others_ = false;
 };
 
 }  // namespace lockstep::train

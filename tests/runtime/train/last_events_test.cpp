@@ -97,20 +97,27 @@ TEST(LastEvents, HaveNoOperations) {
 
 TEST(LastEvents, AreSilentOnlyWhereTrainingWorksOrWaits) {
   LastEvents events;
-  EXPECT_FALSE(events.silent_since());
+  EXPECT_FALSE(events.silence());
   {
     const TraceRange range("save a checkpoint");
-    EXPECT_FALSE(events.silent_since());
+    EXPECT_FALSE(events.silence());
   }
   {
     const TraceRange range("wait for data", RangeKind::kData);
-    EXPECT_TRUE(events.silent_since());
+    EXPECT_TRUE(events.silence().value().waits);
   }
   events.step_begins(1);
+  events.phase_begins(Phase::kForward, 1, 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_GE(own_time() - events.silent_since().value(), std::chrono::milliseconds(20));
+  EXPECT_GE(own_time() - events.silence().value().since, std::chrono::milliseconds(20));
+  EXPECT_FALSE(events.silence().value().waits);
+  EXPECT_EQ(events.silence().value().longest.count(), 0);
   events.step_ends(1);
-  EXPECT_FALSE(events.silent_since());
+  EXPECT_FALSE(events.silence());
+  events.step_begins(2);
+  EXPECT_GE(events.silence().value().longest, std::chrono::milliseconds(20));
+  const TraceRange range("all_reduce", RangeKind::kCommunication);
+  EXPECT_TRUE(events.silence().value().waits);
 }
 
 TEST(LastEvents, WhatAnErrorLeavesOpenIsForgotten) {
@@ -119,7 +126,7 @@ TEST(LastEvents, WhatAnErrorLeavesOpenIsForgotten) {
     events.step_begins(1);
     events.phase_begins(Phase::kForward, 1, 0);
   }
-  EXPECT_FALSE(LastEvents().silent_since());
+  EXPECT_FALSE(LastEvents().silence());
 }
 
 }  // namespace
