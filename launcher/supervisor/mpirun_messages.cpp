@@ -46,7 +46,8 @@ std::string MpirunMessages::feed(std::string_view text) {
     }
     line_ += character;
     if (line_.size() >= kMostKept) {
-      passed += std::exchange(line_, {});
+      passed += line_;
+      line_.clear();
       within_long_line_ = true;
     }
   }
