@@ -88,13 +88,11 @@ RunsListing list_runs(const std::filesystem::path& folder) {
 }
 
 void compare_by(RunsListing& listing, const std::string& metric) {
-  const double sign = train::is_better_lower(metric) ? 1.0 : -1.0;
   for (train::RunRecord& run : listing.runs) {
     run.best.reset();
     run.best_of_all = true;
     for (const auto& [step, value] : train::evaluations_of(run.directory, metric)) {
-      if (std::isnan(value) || (run.best && sign * value >= sign * run.best->value)) continue;
-      run.best = {metric, value, step};
+      train::take_better(run.best, {metric, value, step});
     }
   }
 }

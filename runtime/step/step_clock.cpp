@@ -21,6 +21,17 @@ namespace {
 /// A causal mask leaves out half of the scores.
 constexpr double kCausalShare = 0.5;
 
+void note(OperationTimes::Pass& pass, const ops::OperationWork& work) {
+  ++pass.calls;
+  pass.work += work;
+}
+
+void take_implementation(OperationTimes::Pass& pass) {
+  if (const char* const name = kernels::take_implementation()) pass.implementation = name;
+}
+
+}  // namespace
+
 StepPart part_of(Phase phase) {
   switch (phase) {
     case Phase::kForward:
@@ -32,17 +43,6 @@ StepPart part_of(Phase phase) {
   }
   throw UsageError("a phase without a part");
 }
-
-void note(OperationTimes::Pass& pass, const ops::OperationWork& work) {
-  ++pass.calls;
-  pass.work += work;
-}
-
-void take_implementation(OperationTimes::Pass& pass) {
-  if (const char* const name = kernels::take_implementation()) pass.implementation = name;
-}
-
-}  // namespace
 
 std::string_view name_of(StepPart part) {
   switch (part) {

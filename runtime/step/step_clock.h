@@ -35,6 +35,8 @@ enum class StepPart : std::uint8_t {
 };
 inline constexpr std::size_t kStepParts = 6;
 std::string_view name_of(StepPart part);
+/// The part that takes the time of a phase in which nothing else is at work.
+StepPart part_of(Phase phase);
 
 /// The times of one step, of which every nanosecond is in one part.
 struct StepTimes {

@@ -7,19 +7,19 @@
 
 namespace lockstep::train {
 
-/// What Chrome's trace viewer and Perfetto read: a process a rank, a row a thread; times in microseconds.
+/// Where Chrome's trace viewer and Perfetto show an event: each rank is a process there, each of its threads a row.
 struct TracePlace {
   int rank = 0;
   int thread = 0;
 };
 
-/// What lasts from `begin` to `end`.
+/// An event of that name, from `begin` to `end`, in microseconds.
 nlohmann::ordered_json trace_event(TracePlace place, std::string_view name, std::string_view category, double begin,
                                    double end);
-/// What has begun and not ended.
+/// An event that began at `begin` and has not ended.
 nlohmann::ordered_json open_trace_event(TracePlace place, std::string_view name, std::string_view category,
                                         double begin);
-/// `what`: "process_name" or "thread_name".
+/// Names a process or a row: `what` is "process_name" or "thread_name".
 nlohmann::ordered_json trace_name(TracePlace place, std::string_view what, std::string_view name);
 
 }  // namespace lockstep::train

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/base/host_name.h"
+#include "runtime/step/step_clock.h"
 #include "runtime/tensor/trace_range.h"
 #include "runtime/train/chrome_trace.h"
 #include "runtime/train/rank_clocks.h"
@@ -26,18 +27,6 @@ namespace {
 
 constexpr const char* kStep = "step";
 constexpr const char* kPhase = "phase";
-
-const char* phase_name(step::Phase phase) {
-  switch (phase) {
-    case step::Phase::kForward:
-      return "forward";
-    case step::Phase::kBackward:
-      return "backward";
-    case step::Phase::kUpdate:
-      return "optimizer";
-  }
-  return "";
-}
 
 struct Thread {
   pid_t id = gettid();
@@ -96,12 +85,13 @@ class Ring final : public RangeObserver {
     const std::lock_guard lock(mutex_);
     open_.clear();
     ended_.clear();
+    ended_.reserve(LastEvents::kKept);
     oldest_ = 0;
     newest_ = longest_ = nanoseconds(0);
     has_stepped_ = false;
   }
 
-  /// What an error has left open.
+  /// Drops the events of this thread that have not ended: an error has ended the work itself.
   void forget_open(pid_t thread) {
     const std::lock_guard lock(mutex_);
     std::erase_if(open_, [thread](const Event& event) { return event.thread.id == thread; });
@@ -172,7 +162,7 @@ void LastEvents::step_begins(std::uint64_t step) { ring().begin(kStep, kStep, st
 
 void LastEvents::phase_begins(step::Phase phase, std::uint64_t, std::uint32_t) {
   ring().end(kPhase);
-  ring().begin(phase_name(phase), kPhase);
+  ring().begin(step::name_of(step::part_of(phase)), kPhase);
 }
 
 void LastEvents::step_ends(std::uint64_t) {

@@ -72,7 +72,7 @@ TrainingLoop::TrainingLoop(comm::World& world, const TrainOptions& options, std:
       hosts_(world.communicator()->all_gather_text(host_name())),
       stragglers_(hosts_),
       current_step_(*options_.reached),
-      hang_watch_(last_events_, hang_limit(job_), [this] { on_hang(hang_limit(job_)); }) {
+      hang_watch_(last_events_, hang_limit(job_), [this] { on_hang(); }) {
   status_.set(RankPhase::kInit, 0);
   std::vector<data::DataDigest> digests = require_same_data([this] { return data_.digests(); }, *world_.communicator());
   job_step_.faults().at(job::INIT);
@@ -197,12 +197,14 @@ void TrainingLoop::keep_last_events(const std::string& reason) const {
   }
 }
 
-void TrainingLoop::on_hang(std::chrono::milliseconds limit) const {
-  const std::string what = fmt::format("nothing has begun or ended for {:.1f} s {}",
-                                       1e-3 * static_cast<double>(limit.count()), place_at(current_step_));
+void TrainingLoop::on_hang() const {
+  const std::string what =
+      fmt::format("nothing has begun or ended for {:.1f} s {}", std::chrono::duration<double>(hang_limit(job_)).count(),
+                  place_at(current_step_));
   keep_last_events(what);
-  if (world_.rank() == 0)
-    spdlog::warn("{}: {} has the last events of each rank", what, (options_.run_dir / "last_events").string());
+  if (world_.rank() != 0) return;
+  spdlog::warn("{}; each rank that runs writes what it did last to {}: open these files in ui.perfetto.dev", what,
+               (options_.run_dir / "last_events").string());
 }
 
 void TrainingLoop::require_finite(const StepReport& report) {

@@ -61,7 +61,7 @@ class TrainingLoop {
   /// Writes this rank's last events into the run directory. Any thread may call it.
   void keep_last_events(const std::string& reason) const;
   /// Training stands still, for all that this rank can see.
-  void on_hang(std::chrono::milliseconds limit) const;
+  void on_hang() const;
   /// Throws NumericsError where the loss is not finite and no lower loss scale can cure that.
   void require_finite(const StepReport& report);
   /// The step behind which this process trains no more.

@@ -154,13 +154,13 @@ __device__ void store_rows(const float (&sums)[kRows][Chunks], T* out, std::int6
 }
 
 template <class T, int Chunks>
-__global__ void __launch_bounds__(kTileThreads) attention_forward(AttentionOperands<T> problem, T* out, float* norms) {
+__global__ void __launch_bounds__(kTileThreads) attention_forward(AttentionOperands<T> operands, T* out, float* norms) {
   __shared__ SharedTile left, right, weights;
-  const std::int64_t tiles = problem.query_tiles();
-  for (std::int64_t task = blockIdx.x; task < problem.batch * problem.heads * tiles; task += gridDim.x) {
+  const std::int64_t tiles = operands.query_tiles();
+  for (std::int64_t task = blockIdx.x; task < operands.batch * operands.heads * tiles; task += gridDim.x) {
     const std::int64_t head = task / tiles;
     const std::int64_t first = task % tiles * kTile;
-    const HeadRows<T> q = problem.q_of(head), k = problem.k_of(head), v = problem.v_of(head);
+    const HeadRows<T> q = operands.q_of(head), k = operands.k_of(head), v = operands.v_of(head);
     float sums[kRows][Chunks];
     clear(sums);
     float max[kRows], sum[kRows];
@@ -170,19 +170,19 @@ __global__ void __launch_bounds__(kTileThreads) attention_forward(AttentionOpera
       max[r] = -FLT_MAX;
       sum[r] = 0;
     }
-    const std::int64_t seen = problem.keys_seen_before(first + kTile);
+    const std::int64_t seen = operands.keys_seen_before(first + kTile);
     for (std::int64_t key = 0; key < seen; key += kTile) {
       float scores[kRows];
       multiply(q, first, k, key, left, right, scores);
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        const float score = problem.score(head, first + own_row() + r, key + lane(), scores[r]);
+        const float score = operands.score(head, first + own_row() + r, key + lane(), scores[r]);
         const float next = fmaxf(max[r], Lanes{32}.max(score));
         const float probability = fast_exp(score - next);
         const float factor = fast_exp(max[r] - next);
         sum[r] = sum[r] * factor + Lanes{32}.sum(probability);
         max[r] = next;
-        weights[own_row() + r][lane()] = problem.kept(head, first + own_row() + r, key + lane(), probability);
+        weights[own_row() + r][lane()] = operands.kept(head, first + own_row() + r, key + lane(), probability);
 #pragma unroll
         for (int m = 0; m < Chunks; ++m) sums[r][m] *= factor;
       }
@@ -233,16 +233,16 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class T, int Chunks>
-__global__ void __launch_bounds__(kTileThreads) attention_dq(AttentionOperands<T> problem, Slopes<T> slopes, T* dq) {
+__global__ void __launch_bounds__(kTileThreads) attention_dq(AttentionOperands<T> operands, Slopes<T> slopes, T* dq) {
   __shared__ SharedTile left, right, weights;
-  const std::int64_t tiles = problem.query_tiles();
-  for (std::int64_t task = blockIdx.x; task < problem.batch * problem.heads * tiles; task += gridDim.x) {
+  const std::int64_t tiles = operands.query_tiles();
+  for (std::int64_t task = blockIdx.x; task < operands.batch * operands.heads * tiles; task += gridDim.x) {
     const std::int64_t head = task / tiles;
     const std::int64_t first = task % tiles * kTile;
-    const HeadRows<T> q = problem.q_of(head), k = problem.k_of(head), v = problem.v_of(head);
+    const HeadRows<T> q = operands.q_of(head), k = operands.k_of(head), v = operands.v_of(head);
     float sums[kRows][Chunks];
     clear(sums);
-    const std::int64_t seen = problem.keys_seen_before(first + kTile);
+    const std::int64_t seen = operands.keys_seen_before(first + kTile);
     for (std::int64_t key = 0; key < seen; key += kTile) {
       float scores[kRows], of_probability[kRows];
       multiply(q, first, k, key, left, right, scores);
@@ -251,33 +251,33 @@ __global__ void __launch_bounds__(kTileThreads) attention_dq(AttentionOperands<T
       for (int r = 0; r < kRows; ++r) {
         const std::int64_t query = first + own_row() + r;
         float probability, slope;
-        slopes(head, query, problem.score(head, query, key + lane(), scores[r]),
-               problem.kept(head, query, key + lane(), of_probability[r]), probability, slope);
+        slopes(head, query, operands.score(head, query, key + lane(), scores[r]),
+               operands.kept(head, query, key + lane(), of_probability[r]), probability, slope);
         weights[own_row() + r][lane()] = slope;
       }
       add_weighted(weights, k, key, right, sums);
     }
-    store_rows(sums, dq + head * q.count * q.channels, first, q.count, q.channels, [&](int) { return problem.scale; });
+    store_rows(sums, dq + head * q.count * q.channels, first, q.count, q.channels, [&](int) { return operands.scale; });
   }
 }
 
 /// A block owns keys, whose heads of q follow one another. dk and dv may be null.
 template <class T, int Chunks>
 __global__ void __launch_bounds__(kTileThreads)
-    attention_dk_dv(AttentionOperands<T> problem, Slopes<T> slopes, T* dk, T* dv) {
+    attention_dk_dv(AttentionOperands<T> operands, Slopes<T> slopes, T* dk, T* dv) {
   __shared__ SharedTile left, right, weights, slope_weights;
-  const std::int64_t tiles = problem.key_tiles();
-  const std::int64_t kv_heads = problem.batch * problem.heads / problem.sharing;
+  const std::int64_t tiles = operands.key_tiles();
+  const std::int64_t kv_heads = operands.batch * operands.heads / operands.sharing;
   for (std::int64_t task = blockIdx.x; task < kv_heads * tiles; task += gridDim.x) {
     const std::int64_t kv_head = task / tiles;
     const std::int64_t first = task % tiles * kTile;
-    const HeadRows<T> k = problem.k.of_head(kv_head), v = problem.v.of_head(kv_head);
+    const HeadRows<T> k = operands.k.of_head(kv_head), v = operands.v.of_head(kv_head);
     float of_k[kRows][Chunks], of_v[kRows][Chunks];
     clear(of_k);
     clear(of_v);
-    for (std::int64_t head = kv_head * problem.sharing; head < (kv_head + 1) * problem.sharing; ++head) {
-      const HeadRows<T> q = problem.q_of(head), dout = slopes.dout.of_head(head);
-      for (std::int64_t query = problem.causal ? first : 0; query < q.count; query += kTile) {
+    for (std::int64_t head = kv_head * operands.sharing; head < (kv_head + 1) * operands.sharing; ++head) {
+      const HeadRows<T> q = operands.q_of(head), dout = slopes.dout.of_head(head);
+      for (std::int64_t query = operands.causal ? first : 0; query < q.count; query += kTile) {
         float scores[kRows], of_probability[kRows];
         multiply(k, first, q, query, left, right, scores);
         multiply(v, first, dout, query, left, right, of_probability);
@@ -285,9 +285,9 @@ __global__ void __launch_bounds__(kTileThreads)
         for (int r = 0; r < kRows; ++r) {
           const std::int64_t key = first + own_row() + r;
           float probability, slope;
-          slopes(head, query + lane(), problem.score(head, query + lane(), key, scores[r]),
-                 problem.kept(head, query + lane(), key, of_probability[r]), probability, slope);
-          weights[own_row() + r][lane()] = problem.kept(head, query + lane(), key, probability);
+          slopes(head, query + lane(), operands.score(head, query + lane(), key, scores[r]),
+                 operands.kept(head, query + lane(), key, of_probability[r]), probability, slope);
+          weights[own_row() + r][lane()] = operands.kept(head, query + lane(), key, probability);
           slope_weights[own_row() + r][lane()] = slope;
         }
         if (dv != nullptr) add_weighted(weights, dout, query, right, of_v);
@@ -296,7 +296,7 @@ __global__ void __launch_bounds__(kTileThreads)
     }
     if (dk != nullptr) {
       store_rows(of_k, dk + kv_head * k.count * k.channels, first, k.count, k.channels,
-                 [&](int) { return problem.scale; });
+                 [&](int) { return operands.scale; });
     }
     if (dv != nullptr) {
       store_rows(of_v, dv + kv_head * v.count * v.channels, first, v.count, v.channels, [](int) { return 1.0f; });
@@ -348,9 +348,9 @@ void attention_direct(const checks::AttentionExtents& extents, const Tensor& q, 
   const Device device = out_rows.device();
   const gpu::DeviceGuard guard(device);
   visit_problem("attention", q.dtype(), extents, [&]<class T, int Chunks>() {
-    const auto problem = operands_of<T>(extents, q, k, v, scores);
-    attention_forward<T, Chunks><<<blocks_for(extents.batch * extents.heads * problem.query_tiles(), 1), kTileThreads,
-                                   0, gpu::current(device)>>>(problem, out<T>(out_rows), out<float>(norms));
+    const auto operands = operands_of<T>(extents, q, k, v, scores);
+    attention_forward<T, Chunks><<<blocks_for(extents.batch * extents.heads * operands.query_tiles(), 1), kTileThreads,
+                                   0, gpu::current(device)>>>(operands, out<T>(out_rows), out<float>(norms));
     check_launch("attention");
   });
 }
@@ -364,7 +364,7 @@ void attention_backward_direct(const checks::AttentionExtents& extents, const Te
   const cudaStream_t stream = gpu::current(device);
   const Tensor delta = Tensor::empty({extents.batch, extents.heads, extents.queries}, DType::kFloat32, device);
   visit_problem("attention_backward", q.dtype(), extents, [&]<class T, int Chunks>() {
-    const auto problem = operands_of<T>(extents, q, k, v, scores);
+    const auto operands = operands_of<T>(extents, q, k, v, scores);
     const Slopes<T> slopes{{in<T>(dout), extents.queries, extents.value_channels}, in<float>(norms), in<float>(delta)};
     if (delta.numel() > 0) {
       multiply_rows<T><<<blocks_for(delta.numel(), kThreads / 32), kThreads, 0, stream>>>(
@@ -373,14 +373,14 @@ void attention_backward_direct(const checks::AttentionExtents& extents, const Te
     }
     if (dq.defined() && dq.numel() > 0) {
       attention_dq<T, Chunks>
-          <<<blocks_for(extents.batch * extents.heads * problem.query_tiles(), 1), kTileThreads, 0, stream>>>(
-              problem, slopes, out<T>(dq));
+          <<<blocks_for(extents.batch * extents.heads * operands.query_tiles(), 1), kTileThreads, 0, stream>>>(
+              operands, slopes, out<T>(dq));
       check_launch("attention_backward, dq");
     }
     if ((dk.defined() && dk.numel() > 0) || (dv.defined() && dv.numel() > 0)) {
       attention_dk_dv<T, Chunks>
-          <<<blocks_for(extents.batch * extents.kv_heads * problem.key_tiles(), 1), kTileThreads, 0, stream>>>(
-              problem, slopes, dk.defined() ? out<T>(dk) : nullptr, dv.defined() ? out<T>(dv) : nullptr);
+          <<<blocks_for(extents.batch * extents.kv_heads * operands.key_tiles(), 1), kTileThreads, 0, stream>>>(
+              operands, slopes, dk.defined() ? out<T>(dk) : nullptr, dv.defined() ? out<T>(dv) : nullptr);
       check_launch("attention_backward, dk and dv");
     }
   });

@@ -5,8 +5,6 @@
 
 namespace lockstep::kernels::cuda {
 
-constexpr int kWarp = 32;
-
 /// The sum over a block of kThreads threads, given to its first thread; in an order that is always the same. A barrier
 /// for the whole block, and another one between two calls.
 __device__ inline double block_sum(double value) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cuda/block_sum.cuh"
 #include "runtime/kernels/cuda/conv_direct.h"
 #include "runtime/kernels/cuda/launch.cuh"
 

@@ -8,7 +8,6 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-constexpr unsigned kLanes = 32;
 /// The most blocks along grid.z.
 constexpr std::int64_t kMaxSamples = 65535;
 
@@ -45,20 +44,20 @@ Chunks cut_sample(const Tiling& tiling, const Samples& of) {
 }
 
 __device__ inline double warp_sum(double value) {
-  for (unsigned distance = kLanes / 2; distance > 0; distance /= 2) {
+  for (unsigned distance = kWarp / 2; distance > 0; distance /= 2) {
     value += __shfl_xor_sync(~0u, value, static_cast<int>(distance));
   }
   return value;
 }
 
 /// Blocks of whole warps, a warp a group.
-unsigned blocks_of_groups(const Samples& of) { return blocks_for(of.samples * of.groups * kLanes); }
+unsigned blocks_of_groups(const Samples& of) { return blocks_for(of.samples * of.groups * kWarp); }
 
 /// Calls f(sample, group) for the groups of this warp.
 template <class F>
 __device__ void for_each_group(const Samples& of, F f) {
-  const std::int64_t warps = step() / kLanes;
-  for (std::int64_t at = first() / kLanes; at < of.samples * of.groups; at += warps) f(at / of.groups, at % of.groups);
+  const std::int64_t warps = step() / kWarp;
+  for (std::int64_t at = first() / kWarp; at < of.samples * of.groups; at += warps) f(at / of.groups, at % of.groups);
 }
 
 /// The statistics of a group's channels and chunks joined, in double and in two passes over the few of them.
@@ -67,7 +66,7 @@ __global__ void __launch_bounds__(kThreads)
   for_each_group(of, [&](std::int64_t sample, std::int64_t group) {
     const float* const parts = partials + sample * chunks.count * 2 * of.channels + group * of.width();
     const auto for_each_part = [&](auto f) {
-      for (std::int64_t i = threadIdx.x % kLanes; i < chunks.count * of.width(); i += kLanes) {
+      for (std::int64_t i = threadIdx.x % kWarp; i < chunks.count * of.width(); i += kWarp) {
         const std::int64_t chunk = i / of.width();
         const float* const part = parts + chunk * 2 * of.channels + i % of.width();
         f(static_cast<double>(chunks.end(chunk) - chunks.begin(chunk)), static_cast<double>(part[0]),
@@ -82,7 +81,7 @@ __global__ void __launch_bounds__(kThreads)
       squares += m2 + rows * (of_part - center) * (of_part - center);
     });
     squares = warp_sum(squares);
-    if (threadIdx.x % kLanes != 0) return;
+    if (threadIdx.x % kWarp != 0) return;
     mean[sample * of.groups + group] = static_cast<float>(center);
     inv_std[sample * of.groups + group] = static_cast<float>(1 / sqrt(squares / of.group_size() + epsilon));
   });
@@ -125,7 +124,7 @@ __global__ void __launch_bounds__(kThreads) average_gradients(const float* parti
   for_each_group(of, [&](std::int64_t sample, std::int64_t group) {
     double through_mean = 0;
     double through_scale = 0;
-    for (std::int64_t i = threadIdx.x % kLanes; i < of.width(); i += kLanes) {
+    for (std::int64_t i = threadIdx.x % kWarp; i < of.width(); i += kWarp) {
       const std::int64_t channel = group * of.width() + i;
       const float* part = partials + sample * chunks * 2 * of.channels + channel;
       double sum = 0;
@@ -142,7 +141,7 @@ __global__ void __launch_bounds__(kThreads) average_gradients(const float* parti
     }
     through_mean = warp_sum(through_mean);
     through_scale = warp_sum(through_scale);
-    if (threadIdx.x % kLanes != 0) return;
+    if (threadIdx.x % kWarp != 0) return;
     float* const to = averages + (sample * of.groups + group) * 2;
     to[0] = static_cast<float>(through_mean / of.group_size());
     to[1] = static_cast<float>(through_scale / of.group_size());

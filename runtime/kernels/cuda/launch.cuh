@@ -21,6 +21,7 @@
 namespace lockstep::kernels::cuda {
 
 constexpr int kThreads = 256;
+constexpr int kWarp = 32;
 /// Enough blocks to fill any device several times over; kernels loop over the rest, so the grid never overflows.
 constexpr std::int64_t kMaxBlocks = 132 * 16;
 

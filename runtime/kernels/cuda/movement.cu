@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(kThreads) copy_kernel(Loops loops, std::int64_
   }
 }
 
-constexpr int kTransposed = 32;
-constexpr int kTransposedLines = kThreads / kTransposed;
+constexpr int kTransposeTile = 32;
+constexpr int kTransposeLines = kThreads / kTransposeTile;
 
 /// A matrix whose rows lie `row` apart in `in` and whose columns lie `column` apart in `out`, for each index of the
 /// outer loops: grid (tiles of rows * tiles of columns * indices). Both sides in accesses of whole tile rows.
@@ -62,20 +62,20 @@ template <class T>
 __global__ void __launch_bounds__(kThreads)
     transpose_kernel(Loops outer, std::int64_t rows, std::int64_t row, std::int64_t columns, std::int64_t column,
                      const T* in, T* out) {
-  __shared__ T tile[kTransposed][kTransposed + 1];
-  const std::int64_t row_tiles = (rows + kTransposed - 1) / kTransposed;
-  const std::int64_t column_tiles = (columns + kTransposed - 1) / kTransposed;
+  __shared__ T tile[kTransposeTile][kTransposeTile + 1];
+  const std::int64_t row_tiles = (rows + kTransposeTile - 1) / kTransposeTile;
+  const std::int64_t column_tiles = (columns + kTransposeTile - 1) / kTransposeTile;
   const std::int64_t block = blockIdx.x;
-  const std::int64_t c0 = block % column_tiles * kTransposed;
-  const std::int64_t r0 = block / column_tiles % row_tiles * kTransposed;
+  const std::int64_t c0 = block % column_tiles * kTransposeTile;
+  const std::int64_t r0 = block / column_tiles % row_tiles * kTransposeTile;
   std::int64_t source, target;
   outer.find(block / column_tiles / row_tiles, source, target);
-  for (int line = static_cast<int>(threadIdx.y); line < kTransposed; line += kTransposedLines) {
+  for (int line = static_cast<int>(threadIdx.y); line < kTransposeTile; line += kTransposeLines) {
     const std::int64_t c = c0 + threadIdx.x;
     if (r0 + line < rows && c < columns) tile[line][threadIdx.x] = in[source + (r0 + line) * row + c];
   }
   __syncthreads();
-  for (int line = static_cast<int>(threadIdx.y); line < kTransposed; line += kTransposedLines) {
+  for (int line = static_cast<int>(threadIdx.y); line < kTransposeTile; line += kTransposeLines) {
     const std::int64_t r = r0 + threadIdx.x;
     if (r < rows && c0 + line < columns) out[target + (c0 + line) * column + r] = tile[threadIdx.x][line];
   }
@@ -123,9 +123,9 @@ template <class T>
 void transpose_as(CopyPlan plan, int columns_at, const Tensor& source, const Tensor& target, cudaStream_t stream) {
   const CopyDim rows = plan.take(plan.rank - 1);
   const CopyDim columns = plan.take(columns_at);
-  const std::int64_t blocks = count_of(plan) * ((rows.extent + kTransposed - 1) / kTransposed) *
-                              ((columns.extent + kTransposed - 1) / kTransposed);
-  transpose_kernel<<<static_cast<unsigned>(blocks), dim3(kTransposed, kTransposedLines), 0, stream>>>(
+  const std::int64_t blocks = count_of(plan) * ((rows.extent + kTransposeTile - 1) / kTransposeTile) *
+                              ((columns.extent + kTransposeTile - 1) / kTransposeTile);
+  transpose_kernel<<<static_cast<unsigned>(blocks), dim3(kTransposeTile, kTransposeLines), 0, stream>>>(
       Loops(plan), rows.extent, rows.from, columns.extent, columns.to, in<T>(source), out<T>(target));
   check_launch("copy_strided");
 }

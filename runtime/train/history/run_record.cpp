@@ -58,9 +58,7 @@ void note_best(RunRecord& run, const std::vector<Json>& events) {
     if (metric.empty()) metric = metric_of(run, event);
     const double number = value_in(event, metric);
     const Json& step = field_of(event, "step");
-    if (std::isnan(number) || !step.is_number_unsigned()) continue;
-    if (run.best && (is_better_lower(metric) ? number >= run.best->value : number <= run.best->value)) continue;
-    run.best = {metric, number, step.get<std::uint64_t>()};
+    if (step.is_number_unsigned()) take_better(run.best, {metric, number, step.get<std::uint64_t>()});
   }
 }
 
@@ -116,6 +114,13 @@ void decide_status(RunRecord& run, const MetricsTail& tail) {
 }
 
 }  // namespace
+
+void take_better(std::optional<BestValue>& best, const BestValue& value) {
+  if (std::isnan(value.value)) return;
+  const bool is_better =
+      !best || (is_better_lower(value.metric) ? value.value < best->value : value.value > best->value);
+  if (is_better) best = value;
+}
 
 std::string_view name_of(RunStatus status) {
   switch (status) {

@@ -25,6 +25,9 @@ struct BestValue {
   std::uint64_t step = 0;
 };
 
+/// Makes a value the best one where it is better, or the first; a NaN never is.
+void take_better(std::optional<BestValue>& best, const BestValue& value);
+
 /// What a run's directory tells of the run.
 struct RunRecord {
   std::filesystem::path directory;
