@@ -147,12 +147,30 @@ bool transform_reduced(std::int64_t n, Output out, F f, const Inputs&... in) {
   return true;
 }
 
-/// out[i] = f(in[i]...), block by block.
-template <class F, class... Readers>
-void transform_blocks(std::int64_t total, Output out, F f, Readers&&... in) {
+/// A loop over the elements of a block, behind a pointer: what walks over the blocks then exists once, not once for
+/// each function, which was most of the compiler's work. A call a block costs no time that shows.
+struct BlockLoop {
+  const void* function;  ///< must outlive this
+  void (*run)(const void* function, std::int64_t n, float* out, const float* const* in);
+};
+
+/// out[i] = f(in[i]...) with so many operands.
+template <std::size_t kOperands, class F>
+BlockLoop loop_of(const F& f) {
+  return {&f, [](const void* function, std::int64_t n, float* out, const float* const* in) {
+            const F own = *static_cast<const F*>(function);  // which no store to `out` can change
+            [&]<std::size_t... k>(std::index_sequence<k...>) { transform_block(n, out, own, in[k]...); }
+            (std::make_index_sequence<kOperands>());
+          }};
+}
+
+/// Runs the loop block by block over what the readers give.
+template <class... Readers>
+[[gnu::noinline]] void transform_blocks(std::int64_t total, Output out, BlockLoop loop, Readers&&... in) {
   Writer writer(out);
   for_each_block(total, [&](std::int64_t begin, std::int64_t n) {
-    transform_block(n, writer(begin, n), f, in(begin, n)...);
+    const float* const operands[] = {in(begin, n)...};
+    loop.run(loop.function, n, writer(begin, n), operands);
     writer.commit();
   });
 }
@@ -160,7 +178,8 @@ void transform_blocks(std::int64_t total, Output out, F f, Readers&&... in) {
 /// out[i] = f(in[i]...)
 template <class F, class... Inputs>
 void transform(std::int64_t total, Output out, F f, const Inputs&... in) {
-  if (!transform_reduced(total, out, f, in...)) transform_blocks(total, out, f, Reader(in)...);
+  if (transform_reduced(total, out, f, in...)) return;
+  transform_blocks(total, out, loop_of<sizeof...(in)>(f), Reader(in)...);
 }
 
 }  // namespace

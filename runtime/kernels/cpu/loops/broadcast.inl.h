@@ -7,12 +7,11 @@ namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 namespace {
 
 /// Reads an operand block by block as the output walks over it: in place where its elements lie as those of the output
-/// do, at least for the block, else brought together in a buffer. Functions that run once a block are not inlined: each
-/// of some 80 loops would have a copy, which made the compiler's work a quarter longer.
+/// do, at least for the block, else brought together in a buffer.
 class BroadcastReader {
  public:
   /// Blocks begin at element `begin` of the output.
-  [[gnu::noinline]] BroadcastReader(const Operand& operand, std::int64_t begin)
+  BroadcastReader(const Operand& operand, std::int64_t begin)
       : in_(operand.in),
         walk_(*operand.walk),
         strides_(operand.walk->strides[operand.number]),
@@ -25,8 +24,8 @@ class BroadcastReader {
     }
   }
 
-  /// The next n <= kBlock elements; valid until the next call.
-  const float* operator()(std::int64_t n) {
+  /// The next n <= kBlock elements, which are those from wherever the last call ended; valid until the next call.
+  const float* operator()(std::int64_t, std::int64_t n) {
     if (!is_whole_) return brought_together(n);
     const float* block = in_place_or_widened(n);
     at_ += n;
@@ -35,7 +34,7 @@ class BroadcastReader {
 
   /// The elements of the next `runs` <= kBlock runs, one each, which it passes; valid until the next call. The operand
   /// must repeat an element over the last dimension and stand at the beginning of a run.
-  [[gnu::noinline]] const float* elements_of_runs(std::int64_t runs) {
+  const float* elements_of_runs(std::int64_t runs) {
     const int before = walk_.rank - 2;
     for (std::int64_t done = 0; done < runs;) {
       const std::int64_t some = before < 0 ? 1 : std::min(runs - done, walk_.extents[before] - place_[before]);
@@ -60,7 +59,7 @@ class BroadcastReader {
 
  private:
   /// Where the next n elements do not lie as those of the output do.
-  [[gnu::noinline]] const float* brought_together(std::int64_t n) {
+  const float* brought_together(std::int64_t n) {
     const int last = walk_.rank - 1;
     if (is_in_buffer(n)) {
       advance(last - 1, n / walk_.extents[last]);
@@ -153,19 +152,6 @@ class BroadcastReader {
   alignas(64) float buffer_[kBlock + kLanes];
 };
 
-/// out[i] = f(operands at begin + i...)
-template <class F, class... Operands>
-void transform_broadcast(std::int64_t begin, std::int64_t total, Output out, F f, const Operands&... operands) {
-  const auto transform_with = [&](auto&&... readers) {
-    Writer writer(out);
-    for_each_block(total, [&](std::int64_t at, std::int64_t n) {
-      transform_block(n, writer(at, n), f, readers(n)...);
-      writer.commit();
-    });
-  };
-  transform_with(BroadcastReader(operands, begin)...);
-}
-
 /// Whether the operand's elements lie as those of the output do.
 bool is_whole(const Operand& operand) { return operand.walk->is_whole(operand.number); }
 
@@ -176,16 +162,39 @@ bool is_one_row(const Operand& operand) {
   return strides[last] == 1 && std::all_of(strides, strides + last, [](std::int64_t stride) { return stride == 0; });
 }
 
-/// transform_broadcast() where one operand repeats an element over the last dimension, f(x, repeated): whole runs of
-/// that one after the other, what is left of a run at either end of the elements as transform_broadcast() would.
+/// out[i] = f(in[i], value) for a run of elements of one format, behind a pointer as BlockLoop is.
+using RunLoop = void (*)(std::int64_t n, void* out, const void* in, float value);
+
 template <class F>
-void transform_runs(std::int64_t begin, std::int64_t total, Output out, F f, const Operand& x,
+RunLoop run_loop(DType dtype) {
+  RunLoop loop = nullptr;
+  visit_format(dtype, [&]<class Format>(Format) {
+    loop = [](std::int64_t n, void* out, const void* in, float value) {
+      using Element = typename Format::Element;
+      transform_tiles<Format>(
+          n, static_cast<Element*>(out), false, [value](float v) { return F()(v, value); },
+          Source<Format>{static_cast<const Element*>(in)});
+    };
+  });
+  return loop;
+}
+
+/// Loops of a function where one operand repeats an element over the last dimension.
+struct RepeatingLoops {
+  BlockLoop blocks;    ///< f(x, repeated)
+  RunLoop of_floats;   ///< as it; of float32
+  RunLoop of_results;  ///< of the result's dtype
+};
+
+/// out[i] = f(x, repeated): whole runs of what is repeated one after the other, what is left of a run at either end of
+/// the elements as transform_blocks() would.
+void transform_runs(std::int64_t begin, std::int64_t total, Output out, const RepeatingLoops& loops, const Operand& x,
                     const Operand& repeated) {
   const BroadcastWalk& walk = *x.walk;
   const std::int64_t run = walk.extents[walk.rank - 1];
   const std::int64_t lead = std::min((run - begin % run) % run, total);
   const std::int64_t runs = (total - lead) / run;
-  transform_broadcast(begin, lead, out, f, x, repeated);
+  transform_blocks(lead, out, loops.blocks, BroadcastReader(x, begin), BroadcastReader(repeated, begin));
   const bool one_row = is_one_row(x);
   const bool in_registers = x.in.dtype == out.dtype && (one_row || is_whole(x));
   BroadcastReader x_reader(x, begin + lead), repeated_reader(repeated, begin + lead);
@@ -196,30 +205,25 @@ void transform_runs(std::int64_t begin, std::int64_t total, Output out, F f, con
     const std::int64_t count = std::min(at_once, runs - first);
     const std::int64_t done = lead + first * run;
     const float* const values = repeated_reader.elements_of_runs(count);
-    const auto with = [f](float value) { return [f, value](float v) { return f(v, value); }; };
     if (in_registers) {
-      visit_format(out.dtype, [&]<class Format>(Format) {
-        const auto* from = elements<Format>(x.in) + (one_row ? 0 : begin + done);
-        auto* to = elements<Format>(out) + done;
-        for (std::int64_t r = 0; r < count; ++r, from += one_row ? 0 : run, to += run) {
-          transform_tiles<Format>(run, to, false, with(values[r]), Source<Format>{from});
-        }
-      });
+      for (std::int64_t r = 0; r < count; ++r) {
+        const std::int64_t at = done + r * run;
+        loops.of_results(run, out.from(at).data, x.in.from(one_row ? 0 : begin + at).data, values[r]);
+      }
       continue;
     }
     for_each_block(count * run, [&](std::int64_t at, std::int64_t n) {
       float* to = writer(done + at, n);
-      const float* from = x_reader(n);
+      const float* from = x_reader(at, n);
       const std::int64_t extent = std::min(run, n);
       const float* value = values;
-      for (std::int64_t i = 0; i < n; i += extent) {
-        transform_tiles<FloatLanes>(extent, to + i, false, with(*value++), Source<FloatLanes>{from + i});
-      }
+      for (std::int64_t i = 0; i < n; i += extent) loops.of_floats(extent, to + i, from + i, *value++);
       writer.commit();
     });
   }
   const std::int64_t done = lead + runs * run;
-  transform_broadcast(begin + done, total - done, out.from(done), f, x, repeated);
+  transform_blocks(total - done, out.from(done), loops.blocks, BroadcastReader(x, begin + done),
+                   BroadcastReader(repeated, begin + done));
 }
 
 /// Whether the operand repeats an element over a last dimension long enough for transform_runs().
@@ -229,25 +233,31 @@ bool repeats(const Operand& operand) {
   return walk.rank > 0 && walk.extents[walk.rank - 1] >= kEnough && walk.strides[operand.number][walk.rank - 1] == 0;
 }
 
+/// A function of two numbers, and the same with its operands exchanged.
+template <class Function>
+struct InOrder {
+  float operator()(float x, float y) const { return Function::value(x, y); }
+};
+
+template <class Function>
+struct Exchanged {
+  float operator()(float x, float y) const { return Function::value(y, x); }
+};
+
 void binary(Binary which, const Operand& a, const Operand& b, Output out, std::int64_t begin, std::int64_t n) {
   visit_binary(which, [&]<class Function>(Function) {
-    if (is_whole(a) && is_whole(b)) {
-      return transform(
-          n, out, [](float x, float y) { return Function::value(x, y); }, a.in.from(begin), b.in.from(begin));
-    }
+    const InOrder<Function> function;
+    if (is_whole(a) && is_whole(b)) return transform(n, out, function, a.in.from(begin), b.in.from(begin));
+    const auto with_runs = [&]<class F>(const F& f, const Operand& x, const Operand& repeated) {
+      const RepeatingLoops loops{loop_of<2>(f), run_loop<F>(DType::kFloat32), run_loop<F>(out.dtype)};
+      transform_runs(begin, n, out, loops, x, repeated);
+    };
     // GCC makes no vector code of a power that has one exponent for the whole loop.
     if constexpr (Function::kBinary != Binary::kPow) {
-      if (repeats(b)) {
-        return transform_runs(
-            begin, n, out, [](float x, float y) { return Function::value(x, y); }, a, b);
-      }
-      if (repeats(a)) {
-        return transform_runs(
-            begin, n, out, [](float x, float y) { return Function::value(y, x); }, b, a);
-      }
+      if (repeats(b)) return with_runs(function, a, b);
+      if (repeats(a)) return with_runs(Exchanged<Function>(), b, a);
     }
-    transform_broadcast(
-        begin, n, out, [](float x, float y) { return Function::value(x, y); }, a, b);
+    transform_blocks(n, out, loop_of<2>(function), BroadcastReader(a, begin), BroadcastReader(b, begin));
   });
 }
 
@@ -277,7 +287,7 @@ void select_broadcast(const std::uint8_t* condition, const Operand& a, const Ope
         [](std::uint8_t holds, float x, float y) {
           return std::bit_cast<float>(choose(holds, std::bit_cast<std::uint32_t>(x), std::bit_cast<std::uint32_t>(y)));
         },
-        condition + at, a_reader(n), b_reader(n));
+        condition + at, a_reader(at, n), b_reader(at, n));
     writer.commit();
   });
 }
@@ -295,21 +305,20 @@ void ternary(const TernaryFunction& which, const Operand& a, const Operand& b, c
     if (is_whole(a) && is_whole(b) && is_whole(c)) {
       return transform(n, out, value, a.in.from(begin), b.in.from(begin), c.in.from(begin));
     }
-    transform_broadcast(begin, n, out, value, a, b, c);
+    transform_blocks(n, out, loop_of<3>(value), BroadcastReader(a, begin), BroadcastReader(b, begin),
+                     BroadcastReader(c, begin));
   });
 }
 
 void expand(const Operand& in, Output out, std::int64_t begin, std::int64_t n) {
-  transform_broadcast(
-      begin, n, out, [](float x) { return x; }, in);
+  const auto same = [](float x) { return x; };
+  transform_blocks(n, out, loop_of<1>(same), BroadcastReader(in, begin));
 }
 
 void binary_with_number(Binary which, Input x, float number, bool number_first, Output out, std::int64_t total) {
   if (which == Binary::kPow && !number_first) {
-    const bool done = visit_plain_power(static_cast<double>(number), [&]<class F>(F) {
-      transform(
-          total, out, [](float v) { return F{}(v); }, x);
-    });
+    const bool done =
+        visit_plain_power(static_cast<double>(number), [&]<class F>(F) { transform(total, out, F(), x); });
     if (done) return;
   }
   // A block of the number: in a loop with one that is the same in every turn, GCC makes vector code of fewer functions.
@@ -317,28 +326,28 @@ void binary_with_number(Binary which, Input x, float number, bool number_first, 
   std::fill_n(numbers, kBlock, number);
   const auto same = [&numbers](std::int64_t, std::int64_t) -> const float* { return numbers; };
   visit_binary(which, [&]<class Function>(Function) {
-    constexpr auto kValue = [](float a, float b) { return Function::value(a, b); };
+    const InOrder<Function> function;
     if (number_first) {
-      transform_blocks(total, out, kValue, same, Reader(x));
+      transform_blocks(total, out, loop_of<2>(function), same, Reader(x));
     } else {
-      transform_blocks(total, out, kValue, Reader(x), same);
+      transform_blocks(total, out, loop_of<2>(function), Reader(x), same);
     }
   });
 }
 
 void binary_channels(Binary which, Input a, const float* b, Output out, std::int64_t rows, std::int64_t channels) {
-  visit_binary(which, [&]<class Function>(Function) {
-    const Tiling tiling(rows, channels);
-    const TiledParameter tiled_b(b, tiling);
-    Reader a_block(a);
-    Writer out_block(out);
+  const Tiling tiling(rows, channels);
+  const TiledParameter tiled_b(b, tiling);
+  Reader a_block(a);
+  Writer out_block(out);
+  const auto run = [&](BlockLoop loop) {
     for_each_tile(tiling, [&](std::int64_t begin, std::int64_t column, std::int64_t n) {
-      transform_block(
-          n, out_block(begin, n), [](float x, float y) { return Function::value(x, y); }, a_block(begin, n),
-          tiled_b.data() + column);
+      const float* const operands[] = {a_block(begin, n), tiled_b.data() + column};
+      loop.run(loop.function, n, out_block(begin, n), operands);
       out_block.commit();
     });
-  });
+  };
+  visit_binary(which, [&]<class Function>(Function) { run(loop_of<2>(InOrder<Function>())); });
 }
 
 }  // namespace

@@ -9,12 +9,37 @@ namespace {
 /// Whether the function's vector code holds for all n numbers.
 template <class Function>
 bool is_within_limit(const float* x, std::int64_t n) {
-  if constexpr (HasLimit<Function>) {
-    std::int32_t within = 1;
-    for (std::int64_t i = 0; i < n; ++i) within &= std::fabs(x[i]) <= Function::kLimit ? 1 : 0;
-    return within != 0;
+  std::int32_t within = 1;
+  for (std::int64_t i = 0; i < n; ++i) within &= std::fabs(x[i]) <= Function::kLimit ? 1 : 0;
+  return within != 0;
+}
+
+/// The function's vector code where it holds for the whole block, else the exact function.
+template <class Function>
+void values_of_block(const void* which, std::int64_t n, float* out, const float* const* in) {
+  const Function function = *static_cast<const Function*>(which);
+  const float* const x = in[0];
+  if (is_within_limit<Function>(x, n)) {
+    return transform_block(
+        n, out, [function](float v) { return function.value(v); }, x);
   }
-  return true;
+  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(function.exact(static_cast<double>(x[i])));
+}
+
+/// As values_of_block(), of the gradient of the function's input: in[0] is where, in[1] that of its result.
+template <class Function>
+void gradients_of_block(const void* which, std::int64_t n, float* out, const float* const* in) {
+  const Function function = *static_cast<const Function*>(which);
+  const float* const at = in[0];
+  const float* const dy = in[1];
+  if (is_within_limit<Function>(at, n)) {
+    return transform_block(
+        n, out, [function](float v, float d) { return function.backward(v, d); }, at, dy);
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double slope = function.exact_derivative(static_cast<double>(at[i]));
+    out[i] = static_cast<float>(static_cast<double>(dy[i]) * slope);
+  }
 }
 
 void unary(const UnaryFunction& which, Input x, Output y, std::int64_t total) {
@@ -26,43 +51,23 @@ void unary(const UnaryFunction& which, Input x, Output y, std::int64_t total) {
             static_cast<const std::uint16_t*>(x.data));
       }
     }
-    const auto value = [function](float v) { return function.value(v); };
-    if constexpr (!HasLimit<Function>) return transform(total, y, value, x);
-    Reader x_block(x);
-    Writer y_block(y);
-    for_each_block(total, [&](std::int64_t begin, std::int64_t n) {
-      const float* in = x_block(begin, n);
-      float* out = y_block(begin, n);
-      if (is_within_limit<Function>(in, n)) {
-        transform_block(n, out, value, in);
-      } else {
-        for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(function.exact(static_cast<double>(in[i])));
-      }
-      y_block.commit();
-    });
+    if constexpr (HasLimit<Function>) {
+      transform_blocks(total, y, {&function, values_of_block<Function>}, Reader(x));
+    } else {
+      transform(
+          total, y, [function](float v) { return function.value(v); }, x);
+    }
   });
 }
 
 void unary_backward(const UnaryFunction& which, Input at, Input dy, Output dx, std::int64_t total) {
   visit_unary(which, [&]<class Function>(Function function) {
-    const auto gradient = [function](float v, float d) { return function.backward(v, d); };
-    if constexpr (!HasLimit<Function>) return transform(total, dx, gradient, at, dy);
-    Reader at_block(at), dy_block(dy);
-    Writer dx_block(dx);
-    for_each_block(total, [&](std::int64_t begin, std::int64_t n) {
-      const float* places = at_block(begin, n);
-      const float* gradients = dy_block(begin, n);
-      float* out = dx_block(begin, n);
-      if (is_within_limit<Function>(places, n)) {
-        transform_block(n, out, gradient, places, gradients);
-      } else {
-        for (std::int64_t i = 0; i < n; ++i) {
-          const double slope = function.exact_derivative(static_cast<double>(places[i]));
-          out[i] = static_cast<float>(static_cast<double>(gradients[i]) * slope);
-        }
-      }
-      dx_block.commit();
-    });
+    if constexpr (HasLimit<Function>) {
+      transform_blocks(total, dx, {&function, gradients_of_block<Function>}, Reader(at), Reader(dy));
+    } else {
+      transform(
+          total, dx, [function](float v, float d) { return function.backward(v, d); }, at, dy);
+    }
   });
 }
 
