@@ -86,7 +86,8 @@ class Training(Run):
         found = {"RANK": place * ranks_a_host + local, "WORLD_SIZE": len(hosts) * ranks_a_host, "LOCAL_RANK": local,
                  "LOCAL_WORLD_SIZE": ranks_a_host, "MASTER_ADDR": hosts[0], "MASTER_PORT": PORT}
         if way == "torchrun":
-            found.update(TORCHELASTIC_RUN_ID="cluster", TORCHELASTIC_RESTART_COUNT=0, TORCHELASTIC_USE_AGENT_STORE=True,
+            # Each host counts its own restarts.
+            found.update(TORCHELASTIC_RUN_ID="cluster", TORCHELASTIC_RESTART_COUNT=place, TORCHELASTIC_USE_AGENT_STORE=True,
                          GROUP_WORLD_SIZE=len(hosts))
         return found
 

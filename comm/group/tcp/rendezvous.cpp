@@ -53,10 +53,12 @@ std::vector<std::uint16_t> ports_from(int first) {
   return ports;
 }
 
+/// Whether torchrun starts all ranks, on one node.
+bool on_single_node_of_torchrun() { return is_set("GROUP_WORLD_SIZE") && integer_in("GROUP_WORLD_SIZE") == 1; }
+
 /// The folder in which torchrun on a single node keeps what ranks report: it tells apart runs that nobody has named.
 std::string folder_of_torchrun() {
-  if (!is_set("TORCHELASTIC_ERROR_FILE") || !is_set("GROUP_WORLD_SIZE")) return "";
-  if (integer_in("GROUP_WORLD_SIZE") != 1) return "";
+  if (!is_set("TORCHELASTIC_ERROR_FILE") || !on_single_node_of_torchrun()) return "";
   const std::filesystem::path of_rank = std::filesystem::path(text_in("TORCHELASTIC_ERROR_FILE")).parent_path();
   return of_rank.parent_path().string();
 }
@@ -84,6 +86,10 @@ std::string parts(std::initializer_list<const char*> variables) {
   return name;
 }
 
+/// Which start of its ranks this is for torchrun on a single node. Those of several nodes count apart: each the
+/// failures of its own ranks, not the starts for the sake of a node that has come or gone.
+std::string restart_of_torchrun() { return on_single_node_of_torchrun() ? parts({"TORCHELASTIC_RESTART_COUNT"}) : ""; }
+
 /// A run as the variables of its launcher describe it.
 struct Run {
   std::string address;  ///< rank 0's host
@@ -100,7 +106,7 @@ Run run_of_torchrun() {
   const std::string folder = folder_of_torchrun();
   return {.address = address,
           .port = port + (taken ? 1 : 0),
-          .name = std::to_string(port) + parts({"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}) + '\0' + folder,
+          .name = std::to_string(port) + parts({"TORCHELASTIC_RUN_ID"}) + restart_of_torchrun() + '\0' + folder,
           .named = has_id || !folder.empty()};
 }
 

@@ -76,6 +76,29 @@ TEST_F(StepOfSlurm, HasAKeyOfItsOwn) {
   EXPECT_EQ(place().key, key);
 }
 
+/// Whether torchrun's count of restarts is part of the key on so many nodes.
+bool tells_restarts_apart(int nodes) {
+  const std::map<std::string, std::string> variables{{"MASTER_ADDR", "a"},
+                                                     {"MASTER_PORT", "29500"},
+                                                     {"TORCHELASTIC_RUN_ID", "run"},
+                                                     {"GROUP_WORLD_SIZE", std::to_string(nodes)}};
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  std::set<RunKey> keys;
+  for (const char* count : {"0", "1"}) {
+    setenv("TORCHELASTIC_RESTART_COUNT", count, 1);
+    keys.insert(
+        TcpRendezvous::from_environment({LaunchEnvironment::Launcher::kTorchrun, 0, 2, 0, nodes == 1 ? 2 : 1}).key);
+  }
+  for (const auto& [name, value] : variables) unsetenv(name.c_str());
+  unsetenv("TORCHELASTIC_RESTART_COUNT");
+  return keys.size() == 2;
+}
+
+TEST(RunOfTorchrun, IsOneHoweverOftenEachOfSeveralNodesHasStartedItsRanks) {
+  EXPECT_TRUE(tells_restarts_apart(1));
+  EXPECT_FALSE(tells_restarts_apart(2));
+}
+
 TEST_F(StepOfSlurm, AListThatIsNoneIsNamed) {
   set({{"SLURM_STEP_NODELIST", "n[3-"}});
   EXPECT_THROW(place(1), UsageError);
