@@ -6,6 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/ops/compare.h"
+#include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/movement.h"

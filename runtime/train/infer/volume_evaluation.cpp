@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/data/data_digest.h"
 #include "runtime/data/whole_volumes.h"
+#include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
 #include "runtime/nn/forward.h"
 #include "runtime/train/dice.h"

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "runtime/kernels/cpu/peak.h"
 
 namespace lockstep::kernels {
