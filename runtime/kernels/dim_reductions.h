@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-
+#include "runtime/kernels/reduction_kinds.h"
 #include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
-
-/// The term that a sum adds for an element x: x, |x| or x^2.
-enum class Term : std::uint8_t { kValue, kAbsolute, kSquare };
-
-enum class Extreme : std::uint8_t { kLargest, kSmallest };
 
 /// Reductions over some dimensions, which the caller has brought together: x [outer, n, inner] is reduced over its
 /// middle to [outer, inner]. Floating dtypes. The order of additions depends on the shape alone.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/kernels/pair_loss.h"
 #include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
@@ -18,27 +19,6 @@ struct CrossEntropyTargets {
 
   bool weighted() const { return class_weights.defined() || row_weights.defined(); }
 };
-
-/// The losses of a number x and its target t that kernels add up over all elements. functors/pair_loss.h lists their
-/// formulas.
-enum class PairLoss : std::uint8_t {
-  kSquare,              ///< (x - t)^2
-  kAbsolute,            ///< |x - t|
-  kHuber,               ///< (x - t)^2 / 2 where |x - t| <= parameter, else parameter (|x - t| - parameter / 2)
-  kKlDivergence,        ///< t (log t - x); -t x where t <= 0
-  kKlDivergenceOfLogs,  ///< e^t (t - x)
-};
-
-/// A loss of pairs and its parameter.
-struct PairLossFunction {
-  PairLoss kind = PairLoss::kSquare;
-  double parameter = 1;
-
-  constexpr PairLossFunction(PairLoss loss, double loss_parameter = 1) : kind(loss), parameter(loss_parameter) {}
-};
-
-/// The member of a pair by which a loss is differentiated.
-enum class PairSide : std::uint8_t { kX, kTarget };
 
 /// The targets of a connectionist temporal classification of log_probs [N, T, C].
 struct CtcTargets {

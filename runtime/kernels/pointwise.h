@@ -4,17 +4,13 @@
 #include <cstdint>
 
 #include "runtime/kernels/activation.h"
+#include "runtime/kernels/distribution.h"
 #include "runtime/kernels/random_keys.h"
 #include "runtime/kernels/unary.h"
 #include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
-
-enum class Distribution : std::uint8_t {
-  kUniform,  ///< first + (second - first) * u, u in [0, 1) with 24 bits
-  kNormal,   ///< of mean `first` and standard deviation `second`
-};
 
 /// Functions of one number, applied to every element, dropout, and random numbers.
 struct Pointwise {

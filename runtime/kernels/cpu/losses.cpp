@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/losses.h"
+
 #include <algorithm>
 #include <numeric>
 #include <vector>

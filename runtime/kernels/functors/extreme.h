@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/base/host_device.h"
-#include "runtime/kernels/dim_reductions.h"
+#include "runtime/kernels/reduction_kinds.h"
 
 namespace lockstep::kernels {
 

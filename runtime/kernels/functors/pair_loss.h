@@ -10,7 +10,7 @@
 #include "runtime/base/host_device.h"
 #include "runtime/kernels/functors/exponential.h"
 #include "runtime/kernels/functors/logarithm.h"
-#include "runtime/kernels/losses.h"
+#include "runtime/kernels/pair_loss.h"
 
 // The losses of pairs that losses.h lists, one struct each: value(x, t) and its derivatives by_x(x, t) and
 // by_target(x, t), of floats, free of branches and calls, for loops and kernels, and of doubles, for float64 and as the

@@ -5,9 +5,10 @@
 #include <cstdint>
 
 #include "runtime/base/counter_rng.h"
+#include "runtime/kernels/distribution.h"
 #include "runtime/kernels/functors/logarithm.h"
 #include "runtime/kernels/functors/trigonometry.h"
-#include "runtime/kernels/pointwise.h"
+#include "runtime/kernels/random_keys.h"
 
 namespace lockstep::kernels {
 

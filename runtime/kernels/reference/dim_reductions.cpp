@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/dim_reductions.h"
+
 #include <cmath>
 
 #include "runtime/kernels/functors/extreme.h"

@@ -8,16 +8,18 @@
 #include <variant>
 
 #include "runtime/kernels/arena.h"
-#include "runtime/kernels/attention.h"
+#include "runtime/kernels/attention_dropout.h"
 #include "runtime/kernels/binary.h"
 #include "runtime/kernels/cpu/isa.h"
-#include "runtime/kernels/dim_reductions.h"
+#include "runtime/kernels/distribution.h"
 #include "runtime/kernels/functors/layer_optimizer.h"
 #include "runtime/kernels/functors/running_mean.h"
 #include "runtime/kernels/geometry/broadcast.h"
-#include "runtime/kernels/losses.h"
-#include "runtime/kernels/pointwise.h"
+#include "runtime/kernels/pair_loss.h"
+#include "runtime/kernels/random_keys.h"
 #include "runtime/kernels/rank_reduce.h"
+#include "runtime/kernels/reduction_kinds.h"
+#include "runtime/kernels/unary.h"
 
 namespace lockstep::kernels::cpu {
 
