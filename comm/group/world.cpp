@@ -15,7 +15,7 @@
 #include "comm/group/nccl_communicator.h"
 #include "comm/group/network_choice.h"
 #include "comm/group/slurm_step.h"
-#include "comm/group/versions.h"
+#include "comm/group/transport_choice.h"
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
 #include "runtime/tensor/gpu.h"
@@ -34,11 +34,6 @@ void refuse_pmi2() {
   throw UsageError(
       "srun was told --mpi=pmi2 (PMI_RANK or PMI_FD is set, PMIX_RANK is not), which Open MPI does not speak",
       "Start the ranks with srun --mpi=pmix, or with --mpi=none: they join over TCP then.");
-}
-
-bool joins_over_tcp(LaunchEnvironment::Launcher launcher) {
-  if (launcher == LaunchEnvironment::Launcher::kSlurm) return !slurm_starts_mpi() || mpi_version().empty();
-  return launcher == LaunchEnvironment::Launcher::kTorchrun;
 }
 
 /// The ranks as MPI or TCP joins them, and those around this one.

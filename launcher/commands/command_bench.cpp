@@ -156,7 +156,7 @@ void add_bench(CLI::App& app, Action& chosen) {
       ->check(CLI::Range(0.01, 3600.0))
       ->needs(&data);
   for (CLI::Option* option : {&steps, &all, bench.get_option("--nproc"), bench.get_option("--hosts"),
-                              bench.get_option("--device"), bench.get_option("--interface")}) {
+                              bench.get_option("--device"), bench.get_option("--interface"), bench.get_option("--transport")}) {
     data.excludes(option);
   }
   command->prediction.add_to(bench, &data);

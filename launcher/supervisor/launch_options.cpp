@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "comm/group/network_choice.h"
+#include "comm/group/transport_choice.h"
 #include "runtime/base/error.h"
 #include "runtime/tensor/gpu.h"
 
@@ -30,6 +31,9 @@ void LaunchOptions::add_to(CLI::App& command, bool restarts) {
       ->type_name("A:4,B:4")
       ->check(not_empty());
   add_interface(command, interface);
+  command.add_option("--transport", transport, "what carries data between --hosts, to the same bits; default: mpi")
+      ->check(CLI::IsMember({"mpi", "tcp"}))
+      ->each([](const std::string& value) { setenv(comm::kTransportVariable, value.c_str(), 1); });
   command.add_option("--device", device, "what to compute on")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}));

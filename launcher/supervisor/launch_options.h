@@ -13,6 +13,7 @@ struct LaunchOptions {
   int nproc = 0;  ///< 0: not given
   std::string hosts;
   std::string interface;  ///< as --interface was given, which sets LOCKSTEP_INTERFACE
+  std::string transport;  ///< as --transport was given, which sets LOCKSTEP_TRANSPORT
   std::string device = "auto";
   bool verbose = false;  ///< prints mpirun's own words where it cannot start the ranks
   int max_restarts = 0;

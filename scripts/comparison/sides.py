@@ -25,19 +25,23 @@ def free_port():
 
 
 class Side:
-    """A program on all its ranks; rank 0 speaks for it."""
+    """A program on all its ranks, here or, with a cluster, each on a host of its own; rank 0 speaks for it."""
 
-    def __init__(self, name, command, ranks, folder):
+    def __init__(self, name, command, ranks, folder, cluster=None):
         self.name = name
         threads = max(1, len(os.sched_getaffinity(0)) // ranks)
-        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONDONTWRITEBYTECODE": "1"}
-        port = str(free_port())
+        environment = {"OMP_NUM_THREADS": threads, "PYTHONDONTWRITEBYTECODE": 1}
+        hosts = list(cluster.status()["hosts"]) if cluster else []
+        port = free_port()
         self.peers = []
         for rank in range(ranks):
-            own = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks,
-                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port} if ranks > 1 else {}
+            own = {"RANK": rank, "LOCAL_RANK": 0 if cluster else rank, "WORLD_SIZE": ranks,
+                   "LOCAL_WORLD_SIZE": 1 if cluster else ranks, "MASTER_ADDR": hosts[0] if cluster else "127.0.0.1",
+                   "MASTER_PORT": port} if ranks > 1 else {}
+            own |= environment | ({"GLOO_SOCKET_IFNAME": "eth0"} if cluster else {})
+            words = [*cluster.entrance(hosts[rank], ROOT, **own), *command] if cluster else command
             log = folder / f"{name.replace(' ', '-')}-{rank}.log"
-            self.peers.append(Peer(name, command, environment | {key: str(value) for key, value in own.items()}, log))
+            self.peers.append(Peer(name, words, os.environ | {key: str(value) for key, value in own.items()}, log))
 
     @property
     def problem(self):
@@ -77,13 +81,13 @@ class Side:
 def lockstep(binary, folder, precision, arguments):
     command = [binary, folder / "job.pbtxt", "--device", "cpu", "--losses", LOSSES, "--seconds", arguments.seconds,
                *PRECISIONS[precision]]
-    return Side(f"Lockstep {precision}", command, arguments.ranks, folder)
+    return Side(f"Lockstep {precision}", command, arguments.ranks, folder, arguments.cluster)
 
 
 def pytorch(python, model, folder, precision, arguments, compiled):
     command = [python, "-B", PYTORCH, "run", model, folder, "--dtype", precision, "--losses", LOSSES, "--seconds",
                arguments.seconds, *(["--compile"] if compiled else [])]
-    return Side(f"PyTorch {precision}{' compiled' if compiled else ''}", command, arguments.ranks, folder)
+    return Side(f"PyTorch {precision}{' compiled' if compiled else ''}", command, arguments.ranks, folder, arguments.cluster)
 
 
 def measure(binary, python, model, folder, arguments):

@@ -3,7 +3,7 @@
 // beside it MPI_Allreduce, in turns:
 //   mpirun -n 2 build/release/bin/allreduce_bench
 //   tests/support/torchrun_ranks 2 build/release/bin/allreduce_bench
-// Arguments: `--alone` leaves MPI_Allreduce out, numbers are the sizes in bytes.
+// Arguments: `--alone` leaves MPI_Allreduce out, `--rounds N` counts the rounds (31), numbers are the sizes in bytes.
 // Prints a JSON line a size with the median times, the payload's bandwidth and the ratio.
 #include <algorithm>
 #include <chrono>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace lockstep;
 
-constexpr int kRounds = 31;
+int rounds = 31;
 bool beside_mpi = true;
 
 double median(std::vector<double> values) {
@@ -43,7 +43,7 @@ void compare(comm::Communicator& communicator, std::int64_t bytes) {
   const int repeats = static_cast<int>(std::clamp<std::int64_t>((std::int64_t{4} << 20) / bytes, 1, 1000));
 
   std::vector<double> our_times, their_times;
-  for (int round = -2; round < kRounds; ++round) {  // two rounds to warm up
+  for (int round = -2; round < rounds; ++round) {  // two rounds to warm up
     communicator.barrier(stream);
     const double our_time = microseconds([&] {
       for (int i = 0; i < repeats; ++i) communicator.all_reduce(ours, comm::ReduceOp::kAverage, 1.0f, stream);
@@ -78,6 +78,8 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "--alone") {
       beside_mpi = false;
+    } else if (std::string(argv[i]) == "--rounds" && i + 1 < argc) {
+      rounds = std::max(std::atoi(argv[++i]), 1);
     } else {
       sizes.push_back(std::atoll(argv[i]));
     }

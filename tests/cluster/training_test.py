@@ -43,6 +43,19 @@ class OnHosts(unittest.TestCase):
     def test_every_way_of_starting_trains_two_ranks_on_each_of_two_hosts_to_the_same_bits(self):
         self.assertEqual(len(set(self.digests("ab", 2).values())), 1)
 
+    def test_runs_on_the_same_hosts_at_the_same_time_do_not_meet(self):
+        alone = Training(self.cluster, "hosts", "ab", settings=SHORT)
+        self.assertEqual(alone.finish(PATIENCE_S).codes, [0])
+        # Ranks of "variables" have one MASTER_PORT, and no name but the job's and the user's secret.
+        ways = ["hosts over TCP", "variables"] * 5
+        runs = [Training(self.cluster, way, "ab", settings=SHORT, name=f"run-{number}",
+                         environment={"LOCKSTEP_SECRET": str(number)} if way == "variables" else None)
+                for number, way in enumerate(ways)]
+        for way, run in zip(ways, runs):
+            ended = run.finish(PATIENCE_S)
+            self.assertEqual(set(ended.codes), {0}, f"{way}: {ended}")
+            self.assertEqual(run.digest(), alone.digest(), way)
+
     def test_tcp_names_the_rank_and_the_host_that_a_cut_link_takes_away(self):
         training = Training(self.cluster, "variables", "abc", settings=ENDLESS)
         self.assertTrue(training.wait_for_step(2, PATIENCE_S), "it did not come to step 2")
@@ -69,6 +82,9 @@ class OnHosts(unittest.TestCase):
 
     def test_a_launcher_of_hosts_ends_where_one_of_them_has_lost_its_power(self):
         self.assertRegex(self.lose_power("b", "abc"), "host b no longer answers, at step|" + MISSED)
+
+    def test_a_launcher_of_hosts_over_tcp_ends_where_one_of_them_has_lost_its_power(self):
+        self.assertRegex(self.lose_power("b", "abc", options=("--transport", "tcp")), "host b no longer answers, at step|" + MISSED)
 
     def test_a_launcher_on_another_host_names_the_one_that_has_lost_its_power(self):
         self.assertIn("host c no longer answers", self.lose_power("c", "bc", launcher="a"))

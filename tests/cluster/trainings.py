@@ -14,7 +14,7 @@ JOB = TREE / "configs/digits_convnet.pbtxt"
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 MPIRUN_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 PORT = 29500
-WAYS = ("hosts", "mpirun", "variables", "torchrun")
+WAYS = ("hosts", "hosts over TCP", "mpirun", "variables", "torchrun")
 # Where Slurm's daemons run, too; each with srun's --mpi.
 SLURM_WAYS = {"srun": "none", "srun through MPI": "pmix"}
 
@@ -54,22 +54,23 @@ class Run:
 class Training(Run):
     """One run on hosts, a number of ranks on each, with its run directory in the shared folder: an empty one, or, if not
     fresh, that of the run before. `launcher`: the host on which `--hosts` is said; the first one by default. `options`: of
-    the command; `of_mpirun`: of mpirun, where that is the way."""
+    the command; `of_mpirun`: of mpirun, where that is the way; `name`: of the run directory."""
 
     def __init__(self, cluster, way, hosts, ranks_a_host=1, settings=(), fresh=True, lockstep=LOCKSTEP, launcher=None,
-                 environment=None, options=(), of_mpirun=()):
-        super().__init__(cluster.state / "shared/run")
+                 environment=None, options=(), of_mpirun=(), name="run"):
+        super().__init__(cluster.state / "shared" / name)
         self.cluster = cluster
         self.logs = []
         self.environment = {**ONE_THREAD, **(environment or {})}
         if fresh:
             shutil.rmtree(self.run_dir, ignore_errors=True)
-        train = [lockstep, "train", JOB, "--run-dir", "/shared/run", "--device", "cpu", *options]
+        train = [lockstep, "train", JOB, "--run-dir", f"/shared/{name}", "--device", "cpu", *options]
         for setting in settings:
             train += ["--set", setting]
         places = ",".join(f"{host}:{ranks_a_host}" for host in hosts)
-        if way == "hosts":
-            self.processes = [self.start(launcher or hosts[0], [*train, "--hosts", places], {})]
+        if way.startswith("hosts"):
+            over = ["--transport", "tcp"] if way == "hosts over TCP" else []
+            self.processes = [self.start(launcher or hosts[0], [*train, "--hosts", places, *over], {})]
         elif way == "mpirun":
             self.processes = [self.start(hosts[0], ["mpirun", "--host", places, "--bind-to", "none", *of_mpirun, *train],
                                          MPIRUN_AS_ROOT)]
@@ -92,7 +93,7 @@ class Training(Run):
         return found
 
     def start(self, host, command, variables):
-        log = self.cluster.state / f"output-{len(self.logs)}"
+        log = self.cluster.state / f"output-{self.run_dir.name}-{len(self.logs)}"
         self.logs.append(log)
         with open(log, "wb") as output:
             return self.cluster.start(host, *command, environment={**self.environment, **variables}, stdout=output, stderr=output)

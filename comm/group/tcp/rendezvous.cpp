@@ -31,8 +31,8 @@ constexpr int kFirstPort = 1024;
 constexpr int kLastPort = 65535;
 /// torchrun's where it is given none.
 constexpr const char* kNoRunId = "none";
-/// Behind it lie kPorts for each of 256 steps of Slurm, below the ports that systems give to who asks for any.
-constexpr int kFirstOfSlurm = 20000;
+/// Behind it lie 256 times kPorts for runs that are told none, below the ports that systems give to who asks for any.
+constexpr int kFirstOfNamed = 20000;
 /// How long a rank waits for a port: a connection that came to nothing may hold it for a moment.
 constexpr auto kListening = std::chrono::seconds(2);
 constexpr auto kBetweenPorts = std::chrono::milliseconds(20);
@@ -110,20 +110,40 @@ Run run_of_torchrun() {
           .named = has_id || !folder.empty()};
 }
 
+/// The first of the ports of a run that is told none.
+int port_for(const std::string& name) {
+  return kFirstOfNamed + sha256(std::as_bytes(std::span(name))).front() * TcpRendezvous::kPorts;
+}
+
+/// Ranks of an mpirun that were told to meet over TCP.
+Run run_of_mpirun(bool has_other_hosts) {
+  const std::string name = "mpirun" + parts({"PMIX_NAMESPACE", "MASTER_ADDR"});
+  return {.address = has_other_hosts ? text_in("MASTER_ADDR") : "",
+          .port = is_set("MASTER_PORT") ? port_in("MASTER_PORT") : port_for(name),
+          .name = name,
+          .named = false};
+}
+
 /// A step of a job. A job that is started again has its number, and counts its steps anew.
 Run run_of_slurm() {
   const std::string name = text_in("SLURM_JOB_ID") + '.' + text_in("SLURM_STEP_ID") + parts({"SLURM_RESTART_COUNT"});
-  const int place = sha256(std::as_bytes(std::span(name))).front();
   return {.address = is_set("MASTER_ADDR") ? text_in("MASTER_ADDR") : first_host_of(text_in("SLURM_STEP_NODELIST")),
-          .port = is_set("MASTER_PORT") ? port_in("MASTER_PORT") : kFirstOfSlurm + place * TcpRendezvous::kPorts,
+          .port = is_set("MASTER_PORT") ? port_in("MASTER_PORT") : port_for(name),
           .name = name,
           .named = true};
+}
+
+Run run_of(const LaunchEnvironment& environment) {
+  using Launcher = LaunchEnvironment::Launcher;
+  if (environment.launcher == Launcher::kSlurm) return run_of_slurm();
+  if (environment.launcher == Launcher::kMpi) return run_of_mpirun(environment.local_size < environment.size);
+  return run_of_torchrun();
 }
 
 }  // namespace
 
 TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environment) {
-  const Run run = environment.launcher == LaunchEnvironment::Launcher::kSlurm ? run_of_slurm() : run_of_torchrun();
+  const Run run = run_of(environment);
   TcpRendezvous where;
   if (environment.local_size < environment.size) {
     where.address = run.address;

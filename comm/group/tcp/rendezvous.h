@@ -21,7 +21,8 @@ namespace lockstep::comm {
 /// behind it, and the others try them all: the greeting tells whether it is rank 0 of the same run that they have
 /// found. Where the environment gives the run no name, it is one of the same job and number of ranks. Tasks of a step
 /// of Slurm need neither of the two: rank 0 is on the first host of SLURM_STEP_NODELIST, the numbers of job and step
-/// choose kPorts between 20000 and 24095 and are the run's name.
+/// choose kPorts between 20000 and 24095 and are the run's name. Ranks of mpirun need MASTER_ADDR where there are other
+/// hosts; mpirun's number chooses the ports.
 /// LOCKSTEP_MASTER_PORT names one port instead, for where a firewall has to know it; ranks then listen for each other
 /// at the first free one of the kPorts behind it. Ranks that are all on one machine use its loopback interface,
 /// whatever MASTER_ADDR is called.

@@ -99,6 +99,20 @@ TEST(RunOfTorchrun, IsOneHoweverOftenEachOfSeveralNodesHasStartedItsRanks) {
   EXPECT_FALSE(tells_restarts_apart(2));
 }
 
+TEST(RunOfMpirun, NeedsAnAddressWhereThereAreOtherHosts) {
+  unsetenv("MASTER_ADDR");
+  const LaunchEnvironment on_two{LaunchEnvironment::Launcher::kMpi, 0, 2, 0, 1};
+  EXPECT_EQ(TcpRendezvous::from_environment({LaunchEnvironment::Launcher::kMpi, 0, 2, 0, 2}).address, "");
+  EXPECT_THROW(TcpRendezvous::from_environment(on_two), UsageError);
+  setenv("MASTER_ADDR", "a", 1);
+  const TcpRendezvous one = TcpRendezvous::from_environment(on_two);
+  EXPECT_EQ(one.address, "a");
+  EXPECT_FALSE(one.named);
+  setenv("PMIX_NAMESPACE", "another", 1);
+  EXPECT_NE(TcpRendezvous::from_environment(on_two).key, one.key);
+  for (const char* name : {"MASTER_ADDR", "PMIX_NAMESPACE"}) unsetenv(name);
+}
+
 TEST_F(StepOfSlurm, AListThatIsNoneIsNamed) {
   set({{"SLURM_STEP_NODELIST", "n[3-"}});
   EXPECT_THROW(place(1), UsageError);
