@@ -155,8 +155,9 @@ void add_bench(CLI::App& app, Action& chosen) {
       ->capture_default_str()
       ->check(CLI::Range(0.01, 3600.0))
       ->needs(&data);
-  for (CLI::Option* option : {&steps, &all, bench.get_option("--nproc"), bench.get_option("--hosts"),
-                              bench.get_option("--device"), bench.get_option("--interface"), bench.get_option("--transport")}) {
+  for (CLI::Option* option :
+       {&steps, &all, bench.get_option("--nproc"), bench.get_option("--hosts"), bench.get_option("--device"),
+        bench.get_option("--interface"), bench.get_option("--transport")}) {
     data.excludes(option);
   }
   command->prediction.add_to(bench, &data);
