@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/launch.cuh"
+#include "runtime/kernels/dim_reductions.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/functors/extreme.h"
 #include "runtime/kernels/geometry/structure_checks.h"

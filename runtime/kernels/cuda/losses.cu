@@ -6,6 +6,7 @@
 #include "runtime/kernels/functors/log_sum_exp.h"
 #include "runtime/kernels/functors/pair_loss.h"
 #include "runtime/kernels/geometry/operand_checks.h"
+#include "runtime/kernels/losses.h"
 
 namespace lockstep::kernels::cuda {
 

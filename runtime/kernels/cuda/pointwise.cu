@@ -6,6 +6,7 @@
 #include "runtime/kernels/functors/random.h"
 #include "runtime/kernels/functors/unary.h"
 #include "runtime/kernels/geometry/operand_checks.h"
+#include "runtime/kernels/pointwise.h"
 
 namespace lockstep::kernels::cuda {
 
