@@ -18,6 +18,8 @@ from pathlib import Path
 
 from switch import open_tap
 
+# Of the machine's own they hide what is in them; each with its mode.
+OWN_FOLDERS = {"tmp": "1777", "run": "755", "root": "700", "dev": "755"}
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 SSHD = """Port 22
 HostKey /etc/ssh/cluster_host
@@ -63,7 +65,7 @@ def make_root(state, name, tree):
     for folder in ("changes", "work", "root"):
         (layers / folder).mkdir()
     mount("none", root, "overlay", f"lowerdir=/,upperdir={layers / 'changes'},workdir={layers / 'work'}")
-    for folder, mode in (("tmp", "1777"), ("run", "755"), ("root", "700"), ("dev", "755")):
+    for folder, mode in OWN_FOLDERS.items():
         mount("none", root / folder, "tmpfs", f"mode={mode}")
     make_devices(root / "dev")
     mount("none", root / "proc", "proc")

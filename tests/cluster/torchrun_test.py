@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's torchrun on hosts, with a range for their number: where one is lost, the ranks go on without it from the newest
 checkpoint, and where it is back, with it. LOCKSTEP_BINARY is the command; LOCKSTEP_PYTHON_WITH_PYTORCH a Python that has
-PyTorch, where hosts see it: in the repository's folder or the system's."""
+PyTorch, where hosts see it (docs/cluster.md)."""
 import json
 import os
 import sys
@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 from cluster import TREE, Cluster, missing
+from host import OWN_FOLDERS
 from trainings import JOB, LOCKSTEP, ONE_THREAD, Run, unreachable
 
 PYTHON = Path(os.environ.get("LOCKSTEP_PYTHON_WITH_PYTORCH", "/nowhere/python")).absolute()
@@ -24,7 +25,8 @@ VARIABLES = {**ONE_THREAD, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 def torchrun_is_missing():
     if not TORCHRUN.exists():
         return "LOCKSTEP_PYTHON_WITH_PYTORCH names no Python with torchrun beside it"
-    return "" if PYTHON.is_relative_to(TREE) or PYTHON.is_relative_to("/usr") else f"hosts do not see {PYTHON}"
+    hidden = any(PYTHON.is_relative_to(f"/{folder}") for folder in OWN_FOLDERS) and not PYTHON.is_relative_to(TREE)
+    return f"hosts do not see {PYTHON}" if hidden else ""
 
 
 class Torchrun(unittest.TestCase):

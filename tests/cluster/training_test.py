@@ -34,6 +34,9 @@ class OnHosts(unittest.TestCase):
             found[way] = training.digest()
         return found
 
+    def test_every_way_of_starting_trains_two_ranks_on_one_host_to_the_same_bits(self):
+        self.assertEqual(len(set(self.digests("a", 2).values())), 1)
+
     def test_every_way_of_starting_trains_two_hosts_to_the_same_bits(self):
         self.assertEqual(len(set(self.digests("ab").values())), 1)
 
