@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -13,6 +16,7 @@
 #include "launcher/commands/rank.h"
 #include "launcher/commands/step_report.h"
 #include "launcher/supervisor/launch.h"
+#include "runtime/base/error.h"
 #include "runtime/job/job.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/step/replicated.h"
@@ -88,16 +92,31 @@ std::vector<std::string> rank_arguments(const BenchCommand& command) {
   return arguments;
 }
 
-void print(const train::StepProfile& profile, const std::optional<train::MeasuredLinks>& links,
-           const BenchCommand& command) {
+void print(const train::StepProfile& profile, const std::optional<train::StepProfile>& half,
+           const std::optional<train::MeasuredLinks>& links, const BenchCommand& command) {
   Json report = to_json(profile);
-  report["prediction"] = links ? prediction_of(profile, command.prediction, *links) : Json();
+  report["prediction"] = links ? prediction_of(profile, half, command.prediction, *links) : Json();
   const std::size_t rows = command.all ? std::numeric_limits<std::size_t>::max() : kRows;
   std::string text =
       command.json ? report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : step_text(report, rows);
   if (links && !command.json) text += prediction_text(report["prediction"]);
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
+}
+
+/// The job with half of its batch. Throws UsageError where a rank of such a step has no whole number of samples.
+job::Job half_of(const job::Job& job, int ranks) {
+  const std::uint32_t batch = job.data().global_batch();
+  const std::uint32_t least = 2 * job.train().accumulate() * static_cast<std::uint32_t>(ranks);
+  if (batch < least || batch % least != 0) {
+    throw UsageError(
+        fmt::format("--predict-batches measures half of data.global_batch too, and {} is no multiple of {}", batch,
+                    least),
+        fmt::format("Give one: --set data.global_batch={}.", least * std::max(batch / least, 1u)));
+  }
+  job::Job half = job;
+  half.mutable_data()->set_global_batch(batch / 2);
+  return half;
 }
 
 /// Before the bench, so that what cannot be predicted is said at once. A collective.
@@ -129,10 +148,17 @@ ExitCode bench_steps(const BenchCommand& command) {
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     comm::Communicator& communicator = *world.communicator();
     step::on_rank_zero(communicator, [&] { require_sound(checked); });
+    std::optional<job::Job> half_job;
+    if (!command.prediction.batches.empty()) {
+      step::on_rank_zero(communicator, [&] { half_of(checked.job, world.size()); });
+      half_job = half_of(checked.job, world.size());
+    }
     std::optional<train::MeasuredLinks> links;
     if (command.prediction.given()) links = measured_links(communicator, command.prediction, device);
     const train::StepProfile profile = train::bench_steps(world, checked.job, command.steps, device);
-    step::on_rank_zero(communicator, [&] { print(profile, links, command); });
+    std::optional<train::StepProfile> half;
+    if (half_job) half = train::bench_steps(world, *half_job, command.steps, device);
+    step::on_rank_zero(communicator, [&] { print(profile, half, links, command); });
     return ExitCode::kDone;
   });
 }

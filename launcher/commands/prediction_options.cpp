@@ -14,6 +14,7 @@ namespace lockstep::launcher {
 namespace {
 
 constexpr std::int64_t kMostRanks = 1'000'000;
+constexpr std::int64_t kMostSamples = 1'000'000'000;
 /// TCP's data in Ethernet's frames of 1500 bytes, with their headers and the gap between them.
 constexpr double kDataOfFrames = 1448.0 / 1538.0;
 
@@ -54,6 +55,12 @@ void PredictionOptions::add_to(CLI::App& command, CLI::Option* without) {
       *command
            .add_option("--predict", predict, "a step's time with each of these numbers of ranks, and :N ranks a host")
            ->type_name("RANKS[,RANKS...][:N]");
+  CLI::Option& samples =
+      *command.add_option("--predict-batches", batches, "of --predict: with each of these numbers of samples a rank")
+           ->type_name("SAMPLES[,SAMPLES...]")
+           ->delimiter(',')
+           ->check(CLI::Range(std::int64_t{1}, kMostSamples))
+           ->needs(&asked);
   CLI::Option& gbps = *command
                            .add_option("--network-gbps", network_gbps,
                                        "of --predict: Gbit/s of a host's Ethernet link; default: as measured")
@@ -65,12 +72,15 @@ void PredictionOptions::add_to(CLI::App& command, CLI::Option* without) {
                               ->check(CLI::Range(0.0, 1e6))
                               ->needs(&gbps);
   gbps.needs(&asked);
-  for (CLI::Option* const option : {&asked, &gbps, &latency}) option->excludes(without);
+  for (CLI::Option* const option : {&asked, &samples, &gbps, &latency}) option->excludes(without);
 }
 
 std::vector<std::string> PredictionOptions::arguments() const {
   if (!given()) return {};
   std::vector<std::string> arguments{"--predict", predict};
+  if (!batches.empty()) {
+    arguments.insert(arguments.end(), {"--predict-batches", fmt::format("{}", fmt::join(batches, ","))});
+  }
   if (network_gbps > 0) {
     arguments.insert(arguments.end(),
                      {"--network-gbps", shortest_text(network_gbps), "--latency-us", shortest_text(latency_us)});

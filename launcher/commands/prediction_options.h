@@ -14,8 +14,9 @@ namespace lockstep::launcher {
 
 /// For which ranks `lockstep bench` predicts a step, and over which network.
 struct PredictionOptions {
-  std::string predict;      ///< "2,4,64:8"; empty: none
-  double network_gbps = 0;  ///< 0: as measured
+  std::string predict;                ///< "2,4,64:8"; empty: none
+  std::vector<std::int64_t> batches;  ///< samples of a rank; empty: as the run has
+  double network_gbps = 0;            ///< 0: as measured
   double latency_us = kLatencyUs;
 
   static constexpr double kLatencyUs = 50;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "launcher/commands/text_table.h"
@@ -19,27 +21,38 @@ bool is_extrapolation(const comm::RankLayout& layout, const comm::RankLayout& ru
   return layout.hosts() > run.hosts() || layout.ranks_per_host > run.ranks_per_host;
 }
 
-Json row_of(const train::StepProfile& profile, const comm::RankLayout& layout, const comm::RankLayout& run,
-            const comm::RankLinks& links) {
-  const train::PredictedStep step = predict_step(profile.schedule, layout, links);
-  const double samples = static_cast<double>(profile.samples * layout.ranks) / static_cast<double>(run.ranks);
+/// A rank's part of a step.
+train::MeasuredBatch batch_of(const train::StepProfile& profile, const comm::RankLayout& run) {
+  return {static_cast<double>(profile.samples) / static_cast<double>(run.ranks), profile.schedule};
+}
+
+Json row_of(const train::MeasuredBatch& batch, const comm::RankLayout& layout, const comm::RankLinks& links,
+            bool extrapolation) {
+  const train::PredictedStep step = predict_step(batch.step, layout, links);
+  const double samples = batch.samples * static_cast<double>(layout.ranks);
   return {{"ranks", layout.ranks},
           {"hosts", layout.hosts()},
           {"samples", samples},
           {"step_ms", step.step_ms},
           {"exposed_ms", step.exposed_ms},
           {"taken_ms", step.taken_ms},
-          {"efficiency", profile.schedule.step_ms / step.step_ms},
+          {"efficiency", batch.step.step_ms / step.step_ms},
           {"samples_per_s", 1e3 * samples / step.step_ms},
-          {"extrapolation", is_extrapolation(layout, run)}};
+          {"extrapolation", extrapolation}};
+}
+
+/// The curve of the efficiency: a row's part of it.
+std::string bar(double efficiency) {
+  constexpr double kFull = 20;
+  return std::string(static_cast<std::size_t>(std::lround(kFull * std::clamp(efficiency, 0.0, 1.0))), '#');
 }
 
 std::string source(const Json& measured) { return measured.get<bool>() ? "measured" : "not measured"; }
 
 }  // namespace
 
-Json prediction_of(const train::StepProfile& profile, const PredictionOptions& options,
-                   const train::MeasuredLinks& measured) {
+Json prediction_of(const train::StepProfile& profile, const std::optional<train::StepProfile>& half,
+                   const PredictionOptions& options, const train::MeasuredLinks& measured) {
   const comm::RankLinks links = options.links(measured, profile.floors);
   Json network;
   if (links.network_gbps > 0) {
@@ -48,9 +61,20 @@ Json prediction_of(const train::StepProfile& profile, const PredictionOptions& o
                {"transport", links.hosts == comm::RankLinks::Between::kTcp ? "tcp" : "mpi"},
                {"measured", options.network_gbps == 0}};
   }
+  const comm::RankLayout& run = measured.layout;
+  const train::MeasuredBatch own = batch_of(profile, run);
+  std::vector<train::MeasuredBatch> batches;
+  for (const std::int64_t batch : options.batches) {
+    const auto samples = static_cast<double>(batch);
+    batches.push_back({samples, step_of(samples, own, batch_of(half.value(), run))});
+  }
+  if (batches.empty()) batches.push_back(own);
   Json rows = Json::array();
-  for (const comm::RankLayout& layout : options.layouts(measured.layout)) {
-    rows.push_back(row_of(profile, layout, measured.layout, links));
+  for (const comm::RankLayout& layout : options.layouts(run)) {
+    for (const train::MeasuredBatch& batch : batches) {
+      const bool measured_samples = batch.samples <= own.samples && 2 * batch.samples >= own.samples;
+      rows.push_back(row_of(batch, layout, links, is_extrapolation(layout, run) || !measured_samples));
+    }
   }
   return {
       {"own_step_ms", profile.schedule.step_ms},
@@ -78,7 +102,7 @@ std::string prediction_text(const Json& prediction) {
          fmt::format("{:.0f}", row["samples"].get<double>()), fmt::format("{:.3f}", row["step_ms"].get<double>()),
          fmt::format("{:.3f}", row["exposed_ms"].get<double>()), fmt::format("{:.3f}", row["taken_ms"].get<double>()),
          fmt::format("{:.1f} %", 100 * row["efficiency"].get<double>()),
-         fmt::format("{:.0f}", row["samples_per_s"].get<double>()),
+         fmt::format("{:.0f}", row["samples_per_s"].get<double>()), bar(row["efficiency"].get<double>()),
          row["extrapolation"].get<bool>() ? "extrapolation" : ""});
   }
   const auto number = [](const char* title) { return TableColumn{.title = title, .right = true}; };
@@ -91,6 +115,7 @@ std::string prediction_text(const Json& prediction) {
                      number("taken ms"),
                      number("efficiency"),
                      number("samples/s"),
+                     {.title = "of a rank's own"},
                      {.title = ""}},
                     std::move(rows), 0);
 }

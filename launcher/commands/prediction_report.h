@@ -2,16 +2,17 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "launcher/commands/prediction_options.h"
 
 namespace lockstep::launcher {
 
-/// `prediction` of `lockstep bench JOB --json`: the steps of the `layouts` by the profile of a run; docs/performance.md
-/// names the fields.
-nlohmann::ordered_json prediction_of(const train::StepProfile& profile, const PredictionOptions& options,
-                                     const train::MeasuredLinks& measured);
+/// `prediction` of `lockstep bench JOB --json`: the steps of the `layouts` by the profile of a run, and, for other
+/// numbers of samples a rank, by that of the run with half as many; docs/performance.md names the fields.
+nlohmann::ordered_json prediction_of(const train::StepProfile& profile, const std::optional<train::StepProfile>& half,
+                                     const PredictionOptions& options, const train::MeasuredLinks& measured);
 
 /// It as a table.
 std::string prediction_text(const nlohmann::ordered_json& prediction);

@@ -91,4 +91,21 @@ StepSchedule median_of(const std::vector<StepSchedule>& steps, double factor) {
   return result;
 }
 
+StepSchedule step_of(double samples, const MeasuredBatch& one, const MeasuredBatch& other) {
+  const double part = (samples - one.samples) / (other.samples - one.samples);
+  const auto between = [part](double a, double b) { return std::max(a + part * (b - a), 0.0); };
+  StepSchedule result = one.step;
+  for (const auto time : {&StepSchedule::reduction_ms, &StepSchedule::step_ms}) {
+    result.*time = between(one.step.*time, other.step.*time);
+  }
+  for (const auto times :
+       {&StepSchedule::bucket_ready_ms, &StepSchedule::norm_forward_ms, &StepSchedule::norm_backward_ms}) {
+    const std::vector<double>& of_other = other.step.*times;
+    std::vector<double>& own = result.*times;
+    own.resize(std::min(own.size(), of_other.size()));
+    for (std::size_t i = 0; i < own.size(); ++i) own[i] = between(own[i], of_other[i]);
+  }
+  return result;
+}
+
 }  // namespace lockstep::train

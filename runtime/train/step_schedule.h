@@ -32,4 +32,12 @@ StepSchedule step_schedule_of(const std::vector<step::ClockedEvent>& events);
 /// out.
 StepSchedule median_of(const std::vector<StepSchedule>& steps, double factor);
 
+/// A step of a number of samples that was not measured: each time lies on the line through those of two steps that
+/// were, since a step has a part that every sample adds to and one that none does. What not both have is left out.
+struct MeasuredBatch {
+  double samples = 0;  ///< of a rank
+  StepSchedule step;
+};
+StepSchedule step_of(double samples, const MeasuredBatch& one, const MeasuredBatch& other);
+
 }  // namespace lockstep::train

@@ -176,6 +176,18 @@ class Bench(RunTest):
         self.assertGreater(four["exposed_ms"], 3 * 2 * 0.02)
         self.assertGreater(many["exposed_ms"], four["exposed_ms"])
 
+    def test_a_lone_rank_predicts_other_batches_from_half_of_its_own(self):
+        report = self.report("--predict", "1,4:4", "--predict-batches", "32,48,64,256", job=MLP)
+        steps = report["prediction"]["steps"]
+        self.assertEqual([(row["ranks"], row["samples"]) for row in steps],
+                         [(ranks, ranks * samples) for ranks in (1, 4) for samples in (32, 48, 64, 256)])
+        self.assertEqual([row["extrapolation"] for row in steps], [False, False, False, True] + 4 * [True])
+        self.assertEqual(steps[2]["step_ms"], report["prediction"]["own_step_ms"])
+        self.assertAlmostEqual(steps[1]["step_ms"], (steps[0]["step_ms"] + steps[2]["step_ms"]) / 2)
+        for row in steps:
+            self.assert_has(row, PREDICTED)
+            self.assertGreaterEqual(row["step_ms"], row["exposed_ms"])
+
     def test_a_run_measures_its_host_and_its_network(self):
         require_mpi()
         within = self.report("--nproc", "2", "--predict", "2", job=MLP)["prediction"]
@@ -205,6 +217,10 @@ class Bench(RunTest):
                                   (("--predict", "6:4"), "6 ranks are no multiple of the 4 that a host has"),
                                   (("--predict", "2"), "2 ranks are on 2 hosts, and the network between them is not known"),
                                   (("--network-gbps", "1"), "--network-gbps requires --predict"),
+                                  (("--predict-batches", "8"), "--predict-batches requires --predict"),
+                                  (("--predict", "1", "--predict-batches", "0"), "--predict-batches"),
+                                  (("--predict", "1", "--predict-batches", "8", "--set", "data.global_batch=9"),
+                                   "measures half of data.global_batch too, and 9 is no multiple of 2"),
                                   (("--predict", "2", "--latency-us", "1"), "--latency-us requires --network-gbps"),
                                   (("--predict", "2", "--network-gbps", "0"), "--network-gbps"),
                                   (("--data", "--predict", "2"), "--data excludes --predict"),

@@ -53,5 +53,17 @@ TEST(StepSchedule, TheMedianIsOfEachTime) {
   EXPECT_EQ(median.step_ms, 6);
 }
 
+TEST(StepSchedule, OfAnotherBatchLiesOnTheLineThroughTwo) {
+  const StepSchedule small{.bucket_ready_ms = {2, 3}, .norm_forward_ms = {1}, .reduction_ms = 3, .step_ms = 5};
+  const StepSchedule large{.bucket_ready_ms = {3, 5, 9}, .norm_forward_ms = {1}, .reduction_ms = 5, .step_ms = 9};
+  const StepSchedule between = step_of(12, {8, small}, {16, large});
+  EXPECT_THAT(between.bucket_ready_ms, ElementsAre(2.5, 4));
+  EXPECT_THAT(between.norm_forward_ms, ElementsAre(1));
+  EXPECT_EQ(between.reduction_ms, 4);
+  EXPECT_EQ(between.step_ms, 7);
+  EXPECT_EQ(step_of(32, {16, large}, {8, small}).step_ms, 17);
+  EXPECT_EQ(step_of(1, {16, {.step_ms = 9}}, {8, {.step_ms = 1}}).step_ms, 0) << "no time is negative";
+}
+
 }  // namespace
 }  // namespace lockstep::train
