@@ -19,6 +19,7 @@
 #include "comm/group/network_choice.h"
 #include "comm/group/slurm_step.h"
 #include "comm/group/tcp/search.h"
+#include "comm/group/transport_choice.h"
 #include "runtime/base/error.h"
 
 namespace lockstep::comm {
@@ -117,6 +118,11 @@ int port_for(const std::string& name) {
 
 /// Ranks of an mpirun that were told to meet over TCP.
 Run run_of_mpirun(bool has_other_hosts) {
+  if (has_other_hosts && !is_set("MASTER_ADDR")) {
+    throw UsageError(
+        fmt::format("{} is tcp, and MASTER_ADDR, which names rank 0's host, is not set", kTransportVariable),
+        "Hand it on to all ranks, mpirun -x MASTER_ADDR=HOST, or start them with --hosts, which does.");
+  }
   const std::string name = "mpirun" + parts({"PMIX_NAMESPACE", "MASTER_ADDR"});
   return {.address = has_other_hosts ? text_in("MASTER_ADDR") : "",
           .port = is_set("MASTER_PORT") ? port_in("MASTER_PORT") : port_for(name),
