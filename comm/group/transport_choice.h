@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include "comm/group/launch_environment.h"
 
 namespace lockstep::comm {

@@ -104,8 +104,8 @@ void print(const train::StepProfile& profile, const std::optional<train::StepPro
   std::fflush(stdout);
 }
 
-/// The job with half of its batch. Throws UsageError where a rank of such a step has no whole number of samples.
-job::Job half_of(const job::Job& job, int ranks) {
+/// Throws UsageError where a rank has no whole number of samples in a step of half of the batch.
+void require_half(const job::Job& job, int ranks) {
   const std::uint32_t batch = job.data().global_batch();
   const std::uint32_t least = 2 * job.train().accumulate() * static_cast<std::uint32_t>(ranks);
   if (batch < least || batch % least != 0) {
@@ -114,9 +114,6 @@ job::Job half_of(const job::Job& job, int ranks) {
                     least),
         fmt::format("Give one: --set data.global_batch={}.", least * std::max(batch / least, 1u)));
   }
-  job::Job half = job;
-  half.mutable_data()->set_global_batch(batch / 2);
-  return half;
 }
 
 /// Before the bench, so that what cannot be predicted is said at once. A collective.
@@ -150,8 +147,10 @@ ExitCode bench_steps(const BenchCommand& command) {
     step::on_rank_zero(communicator, [&] { require_sound(checked); });
     std::optional<job::Job> half_job;
     if (!command.prediction.batches.empty()) {
-      step::on_rank_zero(communicator, [&] { half_of(checked.job, world.size()); });
-      half_job = half_of(checked.job, world.size());
+      // Rank 0 alone tells of a batch that cannot be halved.
+      step::on_rank_zero(communicator, [&] { require_half(checked.job, world.size()); });
+      half_job = checked.job;
+      half_job->mutable_data()->set_global_batch(checked.job.data().global_batch() / 2);
     }
     std::optional<train::MeasuredLinks> links;
     if (command.prediction.given()) links = measured_links(communicator, command.prediction, device);

@@ -64,8 +64,8 @@ std::map<std::string, std::string> settings_of_the_user() {
   return result;
 }
 
-/// What ranks need to meet over TCP: rank 0's host, and a secret of this start alone, which keeps out those of others.
-/// What the user has set holds, on every host.
+/// The variables by which ranks meet over TCP. MASTER_ADDR names rank 0's host. LOCKSTEP_SECRET is drawn anew for each
+/// start, so that ranks of other starts are refused. The user's own values of these variables go before.
 std::map<std::string, std::string> meeting_place(const std::string& first_host) {
   std::map<std::string, std::string> place{
       {"MASTER_ADDR", first_host}, {"LOCKSTEP_SECRET", fmt::format("{:02x}", fmt::join(comm::fresh_nonce(), ""))}};

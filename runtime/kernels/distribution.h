@@ -5,7 +5,7 @@
 
 namespace lockstep::kernels {
 
-/// What random numbers are drawn from, and the meaning of its two parameters.
+/// The distribution of random numbers. `first` and `second` are its parameters.
 enum class Distribution : std::uint8_t {
   kUniform,  ///< first + (second - first) * u, u in [0, 1) with 24 bits
   kNormal,   ///< of mean `first` and standard deviation `second`

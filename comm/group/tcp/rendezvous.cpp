@@ -32,8 +32,9 @@ constexpr int kFirstPort = 1024;
 constexpr int kLastPort = 65535;
 /// torchrun's where it is given none.
 constexpr const char* kNoRunId = "none";
-/// Behind it lie 256 times kPorts for runs that are told none, below the ports that systems give to who asks for any.
-constexpr int kFirstOfNamed = 20000;
+/// Runs that are told no port choose kPorts of the 256 times kPorts behind it, below the ports that systems give to who
+/// asks for any.
+constexpr int kFirstOfChosen = 20000;
 /// How long a rank waits for a port: a connection that came to nothing may hold it for a moment.
 constexpr auto kListening = std::chrono::seconds(2);
 constexpr auto kBetweenPorts = std::chrono::milliseconds(20);
@@ -113,7 +114,7 @@ Run run_of_torchrun() {
 
 /// The first of the ports of a run that is told none.
 int port_for(const std::string& name) {
-  return kFirstOfNamed + sha256(std::as_bytes(std::span(name))).front() * TcpRendezvous::kPorts;
+  return kFirstOfChosen + sha256(std::as_bytes(std::span(name))).front() * TcpRendezvous::kPorts;
 }
 
 /// Ranks of an mpirun that were told to meet over TCP.
