@@ -86,7 +86,7 @@ def rounds_for(size, hosts, gbps):
 
 
 def measure(arguments, python):
-    """The lines of a table: of each link, size and number of hosts the median milliseconds of each program."""
+    """A sentence and the lines of a table: of each link, size and number of hosts the median milliseconds of each program."""
     if min(arguments.hosts) < 2 or min(arguments.bytes) < 4 or min(arguments.gbps) < 0:
         raise NetworkError("at least 2 hosts, 4 bytes and no negative rate")
     columns = [column for column in COLUMNS if python or column != "gloo"]
@@ -97,6 +97,7 @@ def measure(arguments, python):
     port = PORT
     try:
         names = list(cluster.status()["hosts"])
+        congestion = {cluster.congestion(name, arguments.congestion) for name in names}
         for gbps in arguments.gbps:
             for name in names:
                 cluster.link(name, rate=gbps * 1e9)
@@ -111,7 +112,7 @@ def measure(arguments, python):
                     print(lines[-1], file=sys.stderr, flush=True)
     finally:
         cluster.down()
-    return lines
+    return [f"The hosts' congestion control is {', '.join(congestion)}.", "", *lines]
 
 
 def row(gbps, size, hosts, found):

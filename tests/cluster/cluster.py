@@ -250,3 +250,12 @@ class Cluster:
                 process.kill()
                 raise
         return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+    def congestion(self, host, name=None):
+        """The congestion control of the host's TCP, once it is `name`. A host begins with this machine's."""
+        setting = "net.ipv4.tcp_congestion_control"
+        if name and self.run(host, "sysctl", "-q", "-w", f"{setting}={name}").returncode:
+            allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text().strip()
+            raise ClusterError(f"hosts may not use the congestion control {name}, but {allowed}: "
+                               "sysctl net.ipv4.tcp_allowed_congestion_control")
+        return self.run(host, "sysctl", "-n", setting).stdout.strip()

@@ -8,11 +8,13 @@ import sys
 import time
 import unittest
 
-from cluster import PATH, Cluster, missing
+from cluster import PATH, TREE, Cluster, missing
 from trainings import LOCKSTEP, WAYS, Training, unreachable
 
 SHORT = ("train.steps=12", "schedule=unset", "train.eval_every=0")
 ENDLESS = ("train.steps=100000000", "schedule=unset", "train.eval_every=0", "checkpoint.every_steps=0", "comm.timeout_s=5")
+# 12.6 MB of gradients at once.
+HEAVY = ("train.steps=6", "data.global_batch=48", "comm.bucket_mb=25", "comm.wire_dtype=FP32")
 PATIENCE_S = 60
 # Rank 2, which waits for rank 1 as well, may not have come either.
 MISSED = r"rank 1 \(process \d+ on b\)(, rank 2 \(process \d+ on c\))? did not arrive within 5\.0 s"
@@ -67,6 +69,21 @@ class OnHosts(unittest.TestCase):
         ended = training.finish(PATIENCE_S)
         self.assertEqual(ended.codes, [7, 7, 7], ended)
         self.assertRegex(ended.texts[0], r"rank 1 \(process \d+ on b\) did not arrive within 5.0 s", ended)
+
+    def lost_frames(self):
+        return sum(direction["dropped"] for host in self.cluster.counts().values() for direction in host.values())
+
+    def test_ranks_that_send_at_the_same_time_lose_nothing_at_a_small_switch(self):
+        """Where a system learns of a queue from losses alone, as Linux does by default."""
+        for host in "abc":
+            self.addCleanup(self.cluster.congestion, host, self.cluster.congestion(host))
+            self.cluster.congestion(host, "reno")
+            self.cluster.link(host, rate=1e9)
+            self.addCleanup(self.cluster.link, host, rate=0)
+        before = self.lost_frames()
+        ended = Training(self.cluster, "variables", "abc", settings=HEAVY, job=TREE / "configs/synthetic_mlp.pbtxt").finish(PATIENCE_S)
+        self.assertEqual(ended.codes, [0, 0, 0], ended)
+        self.assertEqual(self.lost_frames() - before, 0)
 
     def lose_power(self, host, hosts, **how):
         """The output of a launcher where that host loses its power: it ends, and nothing goes on where there is power."""

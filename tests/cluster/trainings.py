@@ -54,17 +54,17 @@ class Run:
 class Training(Run):
     """One run on hosts, a number of ranks on each, with its run directory in the shared folder: an empty one, or, if not
     fresh, that of the run before. `launcher`: the host on which `--hosts` is said; the first one by default. `options`: of
-    the command; `of_mpirun`: of mpirun, where that is the way; `name`: of the run directory."""
+    the command; `of_mpirun`: of mpirun, where that is the way; `name`: of the run directory; `job`: a path that hosts see."""
 
     def __init__(self, cluster, way, hosts, ranks_a_host=1, settings=(), fresh=True, lockstep=LOCKSTEP, launcher=None,
-                 environment=None, options=(), of_mpirun=(), name="run"):
+                 environment=None, options=(), of_mpirun=(), name="run", job=JOB):
         super().__init__(cluster.state / "shared" / name)
         self.cluster = cluster
         self.logs = []
         self.environment = {**ONE_THREAD, **(environment or {})}
         if fresh:
             shutil.rmtree(self.run_dir, ignore_errors=True)
-        train = [lockstep, "train", JOB, "--run-dir", f"/shared/{name}", "--device", "cpu", *options]
+        train = [lockstep, "train", job, "--run-dir", f"/shared/{name}", "--device", "cpu", *options]
         for setting in settings:
             train += ["--set", setting]
         places = ",".join(f"{host}:{ranks_a_host}" for host in hosts)

@@ -33,8 +33,13 @@ std::int64_t DirectFlow::piece_for(std::int64_t share_bytes) {
 
 DirectExchange::DirectExchange(DirectMesh mesh, TcpLink& link, milliseconds timeout)
     : mesh_(std::move(mesh)), link_(link), timeout_(timeout) {
+  const std::size_t others = mesh_.ranks.size() - 1;
+  std::size_t connections = 0;
+  for (const std::vector<Socket>& sockets : mesh_.sockets) connections += sockets.size();
   for (int place = 0; slot(place) < mesh_.ranks.size(); ++place) {
-    for (Socket& socket : mesh_.sockets[slot(place)]) lanes_.push_back({DirectLane(std::move(socket)), place});
+    for (Socket& socket : mesh_.sockets[slot(place)]) {
+      lanes_.push_back({DirectLane(std::move(socket), connections, others), place});
+    }
   }
 }
 
@@ -61,7 +66,10 @@ void DirectExchange::begin() {
   for (int place = 0; slot(place) < mesh_.ranks.size(); ++place) {
     if (place != mesh_.place && flow_->contributes[slot(place)]) ++contributors_;
   }
-  if (contributors_ > 0) staging_.resize(slot(kWindow * flow_->piece_bytes) * mesh_.ranks.size());
+  if (contributors_ > 0) {
+    const std::int64_t most = std::min(kWindow, pieces_of(mesh_.place)) * flow_->piece_bytes;
+    staging_.resize(std::max(staging_.size(), slot(most) * mesh_.ranks.size()));
+  }
   const Clock::time_point now = Clock::now();
   std::vector<std::int64_t> first(mesh_.ranks.size());  // the lane's number of each rank
   for (Lane& lane : lanes_) {
@@ -74,8 +82,7 @@ void DirectExchange::begin() {
     lane.results_in = row(flow_->receives[slot(mesh_.place)], lane.place);
     lane.full = false;
     lane.hearing = lane.saying = now;
-    lane.pieces.ready_to_receive();
-    lane.pieces.ready_to_send();
+    lane.pieces.begin_exchange();
   }
 }
 
@@ -86,15 +93,17 @@ bool DirectExchange::finished() const {
 void DirectExchange::run(const DirectFlow& flow, const std::string& what) {
   flow_ = &flow;
   what_ = what;
+  const Clock::time_point since = Clock::now();
   begin();
   while (true) {
     for (Lane& lane : lanes_) receive(lane);
     combine_complete();
     for (Lane& lane : lanes_) send(lane);
-    if (finished()) return;
+    if (finished()) break;
     wait();
     require_progress();
   }
+  for (Lane& lane : lanes_) lane.pieces.end_exchange(Clock::now() - since);
 }
 
 void DirectExchange::receive(Lane& lane) {

@@ -39,7 +39,8 @@ struct DirectFlow {
 /// makes the same ones. Holds up to kWindow pieces of each other rank.
 class DirectExchange {
  public:
-  static constexpr std::int64_t kWindow = 16;
+  /// Large enough for a rank whose bytes come in bursts: while one is ahead by so many pieces, its connection stands.
+  static constexpr std::int64_t kWindow = 64;
 
   /// `link` knows who is lost. A rank that owes something and is silent for `timeout` is late.
   DirectExchange(DirectMesh mesh, TcpLink& link, std::chrono::milliseconds timeout);

@@ -32,6 +32,16 @@ bool DirectLane::receive(std::byte* payload) {
   return true;
 }
 
+void DirectLane::begin_exchange() {
+  heard_before_ = heard_;
+  awaits_bytes_ = false;
+  awaits_room_ = false;
+}
+
+void DirectLane::end_exchange(std::chrono::nanoseconds took) {
+  window_.review(socket_, static_cast<std::int64_t>(heard_ - heard_before_), took);
+}
+
 void DirectLane::post(const PieceHeader& header, const std::byte* payload) {
   outgoing_ = header;
   payload_ = payload;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "comm/group/tcp/receive_window.h"
 #include "comm/group/tcp/socket.h"
 
 namespace lockstep::comm {
@@ -29,7 +30,9 @@ static_assert(std::is_trivially_copyable_v<PieceHeader> && std::has_unique_objec
 /// without a copy here.
 class DirectLane {
  public:
-  explicit DirectLane(Socket socket) : socket_(std::move(socket)) {}
+  /// One of the `connections` of a rank to `others`.
+  DirectLane(Socket socket, std::size_t connections, std::size_t others)
+      : socket_(std::move(socket)), window_(socket_, connections, others) {}
 
   const Socket& connection() const { return socket_; }
   /// The connection has ended.
@@ -57,12 +60,17 @@ class DirectLane {
   std::uint64_t heard() const { return heard_; }
   std::uint64_t said() const { return said_; }
 
+  /// An exchange begins and ends: what comes between them tells whether the window is large enough.
+  void begin_exchange();
+  void end_exchange(std::chrono::nanoseconds took);
+
  private:
   std::size_t outgoing_bytes() const { return posted_ ? sizeof outgoing_ + outgoing_.bytes : 0; }
   /// Counts what a call has moved; false where it has not moved anything.
   bool count(std::ptrdiff_t moved, std::size_t& done, std::uint64_t& all, bool& awaits);
 
   Socket socket_;
+  ReceiveWindow window_;
   PieceHeader incoming_;
   std::size_t received_ = 0;  ///< bytes of the header and the payload
   PieceHeader outgoing_;
@@ -74,6 +82,7 @@ class DirectLane {
   bool broken_ = false;
   std::uint64_t heard_ = 0;
   std::uint64_t said_ = 0;
+  std::uint64_t heard_before_ = 0;  ///< the exchange
 };
 
 }  // namespace lockstep::comm

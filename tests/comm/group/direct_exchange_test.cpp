@@ -148,7 +148,7 @@ TEST(DirectExchange, SumsHaveTheBitsOfOneReductionWhateverThePiecesAndTheTiming)
 /// Rank 0 of two, beside which a test is rank 1, and the hub.
 class BesideOne : public testing::Test {
  protected:
-  static constexpr std::int64_t kPieces = 20;  // of each share
+  static constexpr std::int64_t kPieces = DirectExchange::kWindow + 4;  // of each share
   static constexpr std::int64_t kPiece = 1024;
 
   /// Rank 0's outcome with this timeout.
