@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/find_lr.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -50,8 +51,9 @@ optim::LrRangeTest find_lr(comm::World& world, const job::Job& given, const opti
   optim::LrRangeTest test(options);
   job::Job job = trained_part(given);
   TrainingData data(job);
-  job = with_steps(std::move(job),
-                   data::steps_per_epoch(data.train()->size(), job.data().global_batch(), job.data().drop_last()));
+  const std::int64_t steps_per_epoch =
+      data::steps_per_epoch(data.train()->size(), job.data().global_batch(), job.data().drop_last());
+  job = with_steps(std::move(job), steps_per_epoch);
   comm::Communicator& communicator = *world.communicator();
   require_same_data([&] { return data.digests(); }, communicator);
   Network network(job, data::describe(*data.train()), device);

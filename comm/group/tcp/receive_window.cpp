@@ -21,8 +21,8 @@ struct WholeTcpInfo {
 };
 static_assert(offsetof(WholeTcpInfo, least_round_trip_us) == 148);
 
-void set_option(const Socket& connection, int name, int value) {
-  setsockopt(connection.descriptor(), SOL_SOCKET, name, &value, sizeof value);
+void set_option(const Socket& connection, int level, int name, int value) {
+  setsockopt(connection.descriptor(), level, name, &value, sizeof value);
 }
 
 /// Of the last minutes; 0 where the system does not tell. The greeting has gone there and back before.
@@ -45,7 +45,10 @@ bool learns_from_losses(const Socket& connection) {
 ReceiveWindow::ReceiveWindow(const Socket& connection, std::size_t connections, std::size_t others) {
   if (others < 2 || !learns_from_losses(connection)) return;
   bytes_ = std::clamp(kBytesOfRank / static_cast<std::int64_t>(connections), kLeastBytes, kMostBytes);
-  set_option(connection, SO_RCVBUF, static_cast<int>(bytes_));
+  set_option(connection, SOL_SOCKET, SO_RCVBUF, static_cast<int>(bytes_));
+  // Linux makes a buffer of twice the size, for what it keeps beside the bytes. But the window of some connections
+  // stays as large as it was before, which holds up the others.
+  set_option(connection, IPPROTO_TCP, TCP_WINDOW_CLAMP, static_cast<int>(2 * bytes_));
 }
 
 bool ReceiveWindow::is_too_small(std::int64_t bytes, std::chrono::nanoseconds time,
@@ -59,7 +62,7 @@ void ReceiveWindow::review(const Socket& connection, std::int64_t bytes, std::ch
   if (bytes_ == 0) return;
   least_round_trip_ = std::min(least_round_trip_, least_round_trip(connection));
   if (!is_too_small(bytes, time, least_round_trip_)) return;
-  set_option(connection, SO_BUF_LOCK, 0);
+  set_option(connection, SOL_SOCKET, SO_BUF_LOCK, 0);
   bytes_ = 0;
 }
 

@@ -9,12 +9,12 @@
 
 namespace lockstep::comm {
 
-/// How much of a direct connection may be on its way to this end. All other ranks send to this one at the same time, and
-/// a system that learns from losses alone (cubic, Linux's default; reno) lets each connection grow until a switch drops
-/// what it cannot hold. Then all wait for the rank whose bytes are sent again: a sum between four hosts at 1 Gbit/s took
-/// more than twice as long. So such connections begin with a small window. Where it holds up a path that is fast and
-/// long, the system gets the window back, for good. A connection to the only other rank, and BBR, which keeps queues
-/// short by itself, are left alone.
+/// How much of a direct connection may be on its way to this end. All other ranks send to this one at the same time,
+/// and a system that learns from losses alone (cubic, Linux's default; reno) lets each connection grow until a switch
+/// drops what it cannot hold. Then all wait for the rank whose bytes are sent again: a sum between four hosts at 1
+/// Gbit/s took more than twice as long. So such connections begin with a small window. Where it holds up a path that is
+/// fast and long, the system gets the window back, for good. A connection to the only other rank, and BBR, which keeps
+/// queues short by itself, are left alone.
 class ReceiveWindow {
  public:
   /// The most that Linux grants to every process (net.core.rmem_max): 10 Gbit/s over a path of 0.17 ms there and back.

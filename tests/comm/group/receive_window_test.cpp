@@ -27,27 +27,25 @@ std::pair<Socket, Socket> tcp_pair() {
   return {std::move(caller), std::move(taken)};
 }
 
-/// Linux doubles what it is asked for.
-int receive_buffer(const Socket& connection) {
-  int bytes = 0;
-  socklen_t length = sizeof bytes;
-  EXPECT_EQ(getsockopt(connection.descriptor(), SOL_SOCKET, SO_RCVBUF, &bytes, &length), 0);
-  return bytes;
+int option(const Socket& connection, int level, int name) {
+  int value = 0;
+  socklen_t length = sizeof value;
+  EXPECT_EQ(getsockopt(connection.descriptor(), level, name, &value, &length), 0);
+  return value;
 }
 
 bool has_fixed_buffer(const Socket& connection) {
   constexpr int kLockOfReceiving = 2;  // SOCK_RCVBUF_LOCK of <linux/socket.h>
-  int lock = 0;
-  socklen_t length = sizeof lock;
-  EXPECT_EQ(getsockopt(connection.descriptor(), SOL_SOCKET, SO_BUF_LOCK, &lock, &length), 0);
-  return (lock & kLockOfReceiving) != 0;
+  return (option(connection, SOL_SOCKET, SO_BUF_LOCK) & kLockOfReceiving) != 0;
 }
 
 TEST(ReceiveWindow, IsSmallWhereSeveralRanksSend) {
   const auto [caller, taken] = tcp_pair();
   const ReceiveWindow window(taken, 8, 4);
   EXPECT_EQ(window.bytes(), ReceiveWindow::kBytesOfRank / 8);
-  EXPECT_EQ(receive_buffer(taken), 2 * window.bytes());
+  // Linux doubles what it is asked for.
+  EXPECT_EQ(option(taken, SOL_SOCKET, SO_RCVBUF), 2 * window.bytes());
+  EXPECT_EQ(option(taken, IPPROTO_TCP, TCP_WINDOW_CLAMP), 2 * window.bytes());
   EXPECT_TRUE(has_fixed_buffer(taken));
 }
 
