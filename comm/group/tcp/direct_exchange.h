@@ -39,8 +39,8 @@ struct DirectFlow {
 /// makes the same ones. Holds up to kWindow pieces of each other rank.
 class DirectExchange {
  public:
-  /// Large enough for a rank whose bytes come in bursts: while one is ahead by so many pieces, its connection stands.
-  static constexpr std::int64_t kWindow = 64;
+  /// Large enough for bytes that come in bursts: the connection of a rank that is ahead by so many pieces stands still.
+  static constexpr std::int64_t kWindow = 16;
 
   /// `link` knows who is lost. A rank that owes something and is silent for `timeout` is late.
   DirectExchange(DirectMesh mesh, TcpLink& link, std::chrono::milliseconds timeout);
