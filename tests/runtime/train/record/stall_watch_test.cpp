@@ -58,7 +58,12 @@ TEST_F(StallWatchTest, NamesACallThatDoesNotReturn) {
       while (call.operation == StorageOperation::kSync) pause();
       return StorageFault{};
     });
-    const StallWatch watch(milliseconds(100), in_step_five, end_with);
+    // This process made a folder of its own, and ends without the fixture.
+    const auto end = [this](const Error& error) {
+      fs::remove_all(folder_);
+      end_with(error);
+    };
+    const StallWatch watch(milliseconds(100), in_step_five, end);
     save();
   };
   EXPECT_EXIT(save_on_a_dead_disk(), testing::ExitedWithCode(4),
