@@ -51,6 +51,7 @@ optim::LrRangeTest find_lr(comm::World& world, const job::Job& given, const opti
   optim::LrRangeTest test(options);
   job::Job job = trained_part(given);
   TrainingData data(job);
+  // Before the job is moved: which argument of a call comes first is the compiler's choice.
   const std::int64_t steps_per_epoch =
       data::steps_per_epoch(data.train()->size(), job.data().global_batch(), job.data().drop_last());
   job = with_steps(std::move(job), steps_per_epoch);

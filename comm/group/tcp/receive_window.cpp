@@ -21,8 +21,8 @@ struct WholeTcpInfo {
 };
 static_assert(offsetof(WholeTcpInfo, least_round_trip_us) == 148);
 
-void set_option(const Socket& connection, int level, int name, int value) {
-  setsockopt(connection.descriptor(), level, name, &value, sizeof value);
+bool set_option(const Socket& connection, int level, int name, int value) {
+  return setsockopt(connection.descriptor(), level, name, &value, sizeof value) == 0;
 }
 
 /// Of the last minutes; 0 where the system does not tell. The greeting has gone there and back before.
@@ -62,8 +62,8 @@ void ReceiveWindow::review(const Socket& connection, std::int64_t bytes, std::ch
   if (bytes_ == 0) return;
   least_round_trip_ = std::min(least_round_trip_, least_round_trip(connection));
   if (!is_too_small(bytes, time, least_round_trip_)) return;
-  set_option(connection, SOL_SOCKET, SO_BUF_LOCK, 0);
-  bytes_ = 0;
+  // Before Linux 5.14 it stays small.
+  if (set_option(connection, SOL_SOCKET, SO_BUF_LOCK, 0)) bytes_ = 0;
 }
 
 }  // namespace lockstep::comm
