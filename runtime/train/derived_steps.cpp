@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/sampler.h"
 
 namespace lockstep::train {
 
@@ -28,6 +31,11 @@ job::Job with_steps(job::Job job, std::int64_t steps_per_epoch) {
   }
   job.mutable_train()->set_steps(static_cast<std::uint32_t>(steps));
   return job;
+}
+
+job::Job with_steps(job::Job job, const data::Dataset& data) {
+  const std::int64_t steps = data::steps_per_epoch(data.size(), job.data().global_batch(), job.data().drop_last());
+  return with_steps(std::move(job), steps);
 }
 
 }  // namespace lockstep::train

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/find_lr.h"
 
-#include <cstdint>
 #include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/data/description.h"
-#include "runtime/data/sampler.h"
 #include "runtime/job/job.h"
 #include "runtime/train/derived_steps.h"
 #include "runtime/train/initial_weights.h"
@@ -51,10 +49,7 @@ optim::LrRangeTest find_lr(comm::World& world, const job::Job& given, const opti
   optim::LrRangeTest test(options);
   job::Job job = trained_part(given);
   TrainingData data(job);
-  // Before the job is moved: which argument of a call comes first is the compiler's choice.
-  const std::int64_t steps_per_epoch =
-      data::steps_per_epoch(data.train()->size(), job.data().global_batch(), job.data().drop_last());
-  job = with_steps(std::move(job), steps_per_epoch);
+  job = with_steps(std::move(job), *data.train());
   comm::Communicator& communicator = *world.communicator();
   require_same_data([&] { return data.digests(); }, communicator);
   Network network(job, data::describe(*data.train()), device);

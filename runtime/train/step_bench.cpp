@@ -8,7 +8,6 @@
 #include <string>
 
 #include "runtime/data/description.h"
-#include "runtime/data/sampler.h"
 #include "runtime/job/job.h"
 #include "runtime/job/training_options.h"
 #include "runtime/kernels/cpu/threads.h"
@@ -74,8 +73,7 @@ class Bench {
   Bench(comm::World& world, const job::Job& job, Device device)
       : communicator_(*world.communicator()),
         data_(job),
-        job_(with_steps(
-            job, data::steps_per_epoch(data_.train()->size(), job.data().global_batch(), job.data().drop_last()))),
+        job_(with_steps(job, *data_.train())),
         network_(job_, data::describe(*data_.train()), device),
         status_(world.rank()),
         clock_(

@@ -256,6 +256,6 @@ class Cluster:
         setting = "net.ipv4.tcp_congestion_control"
         if name and self.run(host, "sysctl", "-q", "-w", f"{setting}={name}").returncode:
             allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text().strip()
-            raise ClusterError(f"hosts may not use the congestion control {name}, but {allowed}: "
-                               "sysctl net.ipv4.tcp_allowed_congestion_control")
+            raise ClusterError(f"hosts may not use the congestion control {name}. Where this machine has it, allow it: "
+                               f"sysctl -w net.ipv4.tcp_allowed_congestion_control='{allowed} {name}'")
         return self.run(host, "sysctl", "-n", setting).stdout.strip()

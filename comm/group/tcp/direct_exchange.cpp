@@ -57,7 +57,7 @@ std::byte* DirectExchange::staging(int place, std::int64_t piece) {
   return staging_.data() + (piece % kWindow * ranks + place) * flow_->piece_bytes;
 }
 
-void DirectExchange::begin() {
+void DirectExchange::begin(Clock::time_point now) {
   ++number_;
   ready_ = 0;
   listens_ = true;
@@ -71,7 +71,6 @@ void DirectExchange::begin() {
     const std::int64_t most = std::min(kWindow, pieces_of(mesh_.place)) * flow_->piece_bytes;
     staging_.resize(std::max(staging_.size(), slot(most) * mesh_.ranks.size()));
   }
-  const Clock::time_point now = Clock::now();
   std::vector<std::int64_t> first(mesh_.ranks.size());  // the lane's number of each rank
   for (Lane& lane : lanes_) {
     const std::int64_t index = first[slot(lane.place)]++;
@@ -95,7 +94,7 @@ void DirectExchange::run(const DirectFlow& flow, const std::string& what) {
   flow_ = &flow;
   what_ = what;
   const Clock::time_point since = Clock::now();
-  begin();
+  begin(since);
   while (true) {
     for (Lane& lane : lanes_) receive(lane);
     combine_complete();
@@ -104,7 +103,8 @@ void DirectExchange::run(const DirectFlow& flow, const std::string& what) {
     wait();
     require_progress();
   }
-  for (Lane& lane : lanes_) lane.pieces.end_exchange(Clock::now() - since);
+  const Clock::duration took = Clock::now() - since;
+  for (Lane& lane : lanes_) lane.pieces.end_exchange(took);
 }
 
 void DirectExchange::receive(Lane& lane) {

@@ -39,7 +39,8 @@ struct DirectFlow {
 /// makes the same ones. Holds up to kWindow pieces of each other rank.
 class DirectExchange {
  public:
-  /// Large enough for bytes that come in bursts: the connection of a rank that is ahead by so many pieces stands still.
+  /// A rank that is ahead of the others by so many pieces has to wait. Fewer would hold up ranks whose bytes come in
+  /// bursts.
   static constexpr std::int64_t kWindow = 16;
 
   /// `link` knows who is lost. A rank that owes something and is silent for `timeout` is late.
@@ -72,7 +73,7 @@ class DirectExchange {
     bool owes() const { return !contributions_out.done() || !results_out.done() || !pieces.idle(); }
   };
 
-  void begin();
+  void begin(Clock::time_point now);
   std::int64_t pieces_of(int place) const;
   std::int64_t bytes_of(int place, std::int64_t piece) const;
   std::byte* staging(int place, std::int64_t piece);

@@ -34,8 +34,8 @@ bool DirectLane::receive(std::byte* payload) {
 
 void DirectLane::begin_exchange() {
   heard_before_ = heard_;
-  awaits_bytes_ = false;
-  awaits_room_ = false;
+  ready_to_receive();
+  ready_to_send();
 }
 
 void DirectLane::end_exchange(std::chrono::nanoseconds took) {

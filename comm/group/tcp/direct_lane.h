@@ -60,7 +60,7 @@ class DirectLane {
   std::uint64_t heard() const { return heard_; }
   std::uint64_t said() const { return said_; }
 
-  /// An exchange begins and ends: what comes between them tells whether the window is large enough.
+  /// Before the first and after the last piece of an exchange, which took so long.
   void begin_exchange();
   void end_exchange(std::chrono::nanoseconds took);
 
@@ -82,7 +82,7 @@ class DirectLane {
   bool broken_ = false;
   std::uint64_t heard_ = 0;
   std::uint64_t said_ = 0;
-  std::uint64_t heard_before_ = 0;  ///< the exchange
+  std::uint64_t heard_before_ = 0;  ///< bytes that came before this exchange
 };
 
 }  // namespace lockstep::comm

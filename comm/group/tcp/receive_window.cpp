@@ -12,8 +12,8 @@ namespace lockstep::comm {
 
 namespace {
 
-/// What Linux tells since 4.9. The C library's structure ends before it, and <linux/tcp.h> does not go with the C
-/// library's header.
+/// TCP_INFO of Linux 4.9 and later. The C library declares its first part alone; <linux/tcp.h>, which declares all of
+/// it, cannot be included beside the C library's header.
 struct WholeTcpInfo {
   tcp_info first;
   std::uint64_t pacing_rate, most_pacing_rate, bytes_acked, bytes_received;
@@ -25,7 +25,8 @@ bool set_option(const Socket& connection, int level, int name, int value) {
   return setsockopt(connection.descriptor(), level, name, &value, sizeof value) == 0;
 }
 
-/// Of the last minutes; 0 where the system does not tell. The greeting has gone there and back before.
+/// The connection's least round trip of the last minutes. It is 0 on a system that does not report it. The handshake
+/// has set it before an exchange begins.
 std::chrono::microseconds least_round_trip(const Socket& connection) {
   WholeTcpInfo info{};
   socklen_t length = sizeof info;
@@ -46,8 +47,8 @@ ReceiveWindow::ReceiveWindow(const Socket& connection, std::size_t connections, 
   if (others < 2 || !learns_from_losses(connection)) return;
   bytes_ = std::clamp(kBytesOfRank / static_cast<std::int64_t>(connections), kLeastBytes, kMostBytes);
   set_option(connection, SOL_SOCKET, SO_RCVBUF, static_cast<int>(bytes_));
-  // Linux makes a buffer of twice the size, for what it keeps beside the bytes. But the window of some connections
-  // stays as large as it was before, which holds up the others.
+  // Linux doubles the buffer, to hold its own records beside the bytes. It enlarges the window of some connections with
+  // it, and that of others not: then the slower connections hold up all ranks. So the window's limit is set as well.
   set_option(connection, IPPROTO_TCP, TCP_WINDOW_CLAMP, static_cast<int>(2 * bytes_));
 }
 
@@ -55,14 +56,14 @@ bool ReceiveWindow::is_too_small(std::int64_t bytes, std::chrono::nanoseconds ti
                                  std::chrono::nanoseconds round_trip) const {
   const double per_round_trip =
       static_cast<double>(bytes) * static_cast<double>(round_trip.count()) / static_cast<double>(time.count());
-  return bytes >= kLeastWindows * bytes_ && per_round_trip >= static_cast<double>(bytes_) / 2;
+  return per_round_trip >= static_cast<double>(bytes_) / 2;
 }
 
 void ReceiveWindow::review(const Socket& connection, std::int64_t bytes, std::chrono::nanoseconds time) {
-  if (bytes_ == 0) return;
+  if (bytes_ == 0 || bytes < kLeastWindows * bytes_) return;
   least_round_trip_ = std::min(least_round_trip_, least_round_trip(connection));
   if (!is_too_small(bytes, time, least_round_trip_)) return;
-  // Before Linux 5.14 it stays small.
+  // Linux before 5.14 refuses, and the window stays small.
   if (set_option(connection, SOL_SOCKET, SO_BUF_LOCK, 0)) bytes_ = 0;
 }
 
