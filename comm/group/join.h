@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "comm/group/communicator.h"
+#include "comm/group/launch_board.h"
 #include "comm/group/launch_environment.h"
 #include "comm/group/transport.h"
 
@@ -31,8 +32,9 @@ struct Joined {
 /// MPI finds as many ranks as `environment` promises.
 Joined join_mpi(const LaunchEnvironment& environment, const CommunicatorOptions& options);
 
-/// Joins over TCP, through rank 0 (tcp/rendezvous.h); every build has this. Throws PeerError that names the ranks that
+/// Joins over TCP, through rank 0 (tcp/rendezvous.h), which says on `board` where it is; without a board, the
+/// environment does. Every build has this. Throws PeerError that names the ranks that
 /// do not come, UsageError for a missing or wrong variable, EnvironmentError where rank 0 cannot listen or refuses.
-Joined join_tcp(const LaunchEnvironment& environment, const CommunicatorOptions& options);
+Joined join_tcp(const LaunchEnvironment& environment, const CommunicatorOptions& options, LaunchBoard* board);
 
 }  // namespace lockstep::comm

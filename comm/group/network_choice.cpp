@@ -5,11 +5,24 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
 
 namespace lockstep::comm {
+
+namespace {
+
+/// In Mbit/s; 0 or less where the system does not say.
+int speed_of(const Interface& interface) {
+  int speed = 0;
+  std::ifstream("/sys/class/net/" + interface.name + "/speed") >> speed;
+  return speed;
+}
+
+}  // namespace
 
 std::vector<Interface> chosen_interfaces() {
   const char* const wanted = std::getenv(kInterfaceVariable);
@@ -25,6 +38,18 @@ std::vector<Interface> chosen_interfaces() {
 std::string chosen_address() {
   const std::vector<Interface> chosen = chosen_interfaces();
   return chosen.empty() ? "" : chosen.front().address;
+}
+
+std::vector<std::string> addresses_of_this_host() {
+  const std::string chosen = chosen_address();
+  if (!chosen.empty()) return {chosen};
+  std::vector<Interface> ways = interfaces();
+  std::erase_if(ways, [](const Interface& each) { return each.is_loopback || !each.up || !each.has_link; });
+  std::ranges::stable_sort(ways, {},
+                           [](const Interface& each) { return std::pair(each.is_internal, -speed_of(each)); });
+  std::vector<std::string> addresses;
+  for (const Interface& each : ways) addresses.push_back(each.address);
+  return addresses;
 }
 
 void apply_network_choice() {

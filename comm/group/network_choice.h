@@ -18,6 +18,10 @@ std::vector<Interface> chosen_interfaces();
 /// The address of the chosen interfaces by which other hosts reach this rank; empty where none is chosen.
 std::string chosen_address();
 
+/// The addresses by which other hosts may reach this one, the most promising first: that of the chosen interface alone,
+/// or those of all that have a link, fast ones before slow ones, networks inside the host last.
+std::vector<std::string> addresses_of_this_host();
+
 /// Has Open MPI and NCCL, which read their own variables when they start, use the chosen interfaces. NCCL knows no
 /// networks, and interfaces may be called differently on each host, so that each rank names its own.
 void apply_network_choice();

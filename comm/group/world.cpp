@@ -8,9 +8,11 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "comm/group/host_communicator.h"
 #include "comm/group/join.h"
+#include "comm/group/launch_board.h"
 #include "comm/group/launcher_variables.h"
 #include "comm/group/nccl_communicator.h"
 #include "comm/group/network_choice.h"
@@ -42,9 +44,10 @@ struct JoinedRanks {
   std::shared_ptr<Neighbours> neighbours;
 };
 
-JoinedRanks join_ranks(const LaunchEnvironment& environment, const CommunicatorOptions& options, bool without_mpi) {
+JoinedRanks join_ranks(const LaunchEnvironment& environment, const CommunicatorOptions& options, bool without_mpi,
+                       LaunchBoard* board) {
   try {
-    const Joined joined = without_mpi ? join_tcp(environment, options) : join_mpi(environment, options);
+    const Joined joined = without_mpi ? join_tcp(environment, options, board) : join_mpi(environment, options);
     return {joined, std::make_shared<Neighbours>(*joined.transport, options.shared_memory)};
   } catch (const PeerError& error) {
     // Ranks of one machine use no network. Over TCP the address is in the error.
@@ -69,14 +72,17 @@ World World::from_environment(const CommunicatorOptions& options) {
     return world;
   }
   if (environment.launcher == LaunchEnvironment::Launcher::kSlurm) refuse_pmi2();
-  const bool without_mpi = joins_over_tcp(environment.launcher);
+  std::unique_ptr<LaunchBoard> board = needs_board(environment) ? launch_board(options.timeout) : nullptr;
+  const bool without_mpi = joins_over_tcp(environment, board.get());
   apply_network_choice();
-  const auto [joined, neighbours] = join_ranks(environment, options, without_mpi);
+  const auto [joined, neighbours] = join_ranks(environment, options, without_mpi, board.get());
   const int rank = joined.transport->rank();
   if (!without_mpi) {
+    world.board_ = std::move(board);
     world.local_rank_ = neighbours->seating().machine_rank(rank);
     world.local_size_ = neighbours->seating().machine_size(rank);
   }
+  world.transport_ = joined.transport->description();
   world.mpi_start_time_ = joined.mpi_start_time;
   world.communicator_ = make_host_communicator(joined.transport, neighbours);
   world.membership_ = joined.membership;

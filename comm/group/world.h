@@ -3,23 +3,25 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "comm/group/communicator.h"
 
 namespace lockstep::comm {
 
+class LaunchBoard;
 class Membership;
 
 /// The processes of this job. Owns MPI's start and end; create one, keep it for the run, destroy it last.
 class World {
  public:
-  /// Under mpirun or srun --mpi=pmix the ranks find each other through MPI. Under any other srun, and where torchrun's
-  /// environment variables are there, whoever set them, it is over TCP, and MPI is not even started: see
-  /// tcp/rendezvous.h. Else a lone process. With
-  /// options.device the communicator serves that GPU and the CPU, between GPUs NCCL carries the data, and the process
-  /// uses no other one (gpu::use_device): call this before anything else uses a GPU. Throws UsageError where the
-  /// environment promises other ranks and lacks what joining them needs, EnvironmentError where it promises more ranks
-  /// than MPI finds.
+  /// Under mpirun or srun --mpi=pmix the ranks find each other through MPI, or over TCP where they are on several hosts
+  /// without RDMA: see transport_choice.h. Under any other srun, and where torchrun's environment variables are there,
+  /// whoever set them, it is over TCP. Over TCP MPI is not even started: see tcp/rendezvous.h. Else a lone process.
+  /// With options.device the communicator serves that GPU and the CPU, between GPUs NCCL carries the data, and the
+  /// process uses no other one (gpu::use_device): call this before anything else uses a GPU. Throws UsageError where
+  /// the environment promises other ranks and lacks what joining them needs, EnvironmentError where it promises more
+  /// ranks than MPI finds.
   static World from_environment(const CommunicatorOptions& options = {});
 
   World(World&&) noexcept;
@@ -30,6 +32,8 @@ class World {
   int size() const { return communicator_->size(); }
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
+  /// What joins the ranks, and carries data between those of several hosts: "mpi", "tcp"; empty for a lone process.
+  const std::string& transport() const { return transport_; }
   /// How long MPI_Init took; 0 where MPI was not started here.
   std::chrono::duration<double, std::milli> mpi_start_time() const { return mpi_start_time_; }
   const std::shared_ptr<Communicator>& communicator() const { return communicator_; }
@@ -39,9 +43,11 @@ class World {
 
  private:
   World() = default;
+  std::unique_ptr<LaunchBoard> board_;  ///< where MPI is started: it ends with MPI
   std::shared_ptr<Communicator> communicator_;
   int local_rank_ = 0;
   int local_size_ = 1;
+  std::string transport_;
   std::chrono::duration<double, std::milli> mpi_start_time_{0};
   std::shared_ptr<Membership> membership_;  ///< of several ranks; ends with the last owner
 };

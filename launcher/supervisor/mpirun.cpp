@@ -8,8 +8,6 @@
 #include <sstream>
 
 #include "comm/group/network_choice.h"
-#include "comm/group/tcp/greeting.h"
-#include "comm/group/transport_choice.h"
 #include "launcher/hosts/host_list.h"
 #include "launcher/supervisor/openmp_settings.h"
 #include "runtime/base/cores.h"
@@ -64,17 +62,6 @@ std::map<std::string, std::string> settings_of_the_user() {
   return result;
 }
 
-/// The variables by which ranks meet over TCP. MASTER_ADDR names rank 0's host. LOCKSTEP_SECRET is drawn anew for each
-/// start, so that ranks of other starts are refused. The user's own values of these variables go before.
-std::map<std::string, std::string> meeting_place(const std::string& first_host) {
-  std::map<std::string, std::string> place{
-      {"MASTER_ADDR", first_host}, {"LOCKSTEP_SECRET", fmt::format("{:02x}", fmt::join(comm::fresh_nonce(), ""))}};
-  for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) {
-    if (const char* const value = std::getenv(name)) place[name] = value;
-  }
-  return place;
-}
-
 }  // namespace
 
 fs::path find_mpirun() {
@@ -95,7 +82,6 @@ ChildCommand mpirun_command(int ranks, const std::string& hosts, const std::vect
     // In another order mpirun would give its own host the first ranks.
     command.arguments.insert(command.arguments.end(), {"--map-by", "seq", "--host", one_by_one(hosts)});
     variables.merge(settings_of_the_user());
-    if (comm::chooses_tcp()) variables.merge(meeting_place(places_on(hosts).front().name));
     if (const char* const wanted = std::getenv(comm::kInterfaceVariable)) {
       // Of mpirun and its daemons; each rank tells MPI itself. The second name is that of Open MPI 5.
       for (const char* name : {"OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_prte_if_include"}) {

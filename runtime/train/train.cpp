@@ -110,7 +110,8 @@ ExitCode train(comm::World& world, const TrainOptions& given) {
   comm::Communicator& communicator = *world.communicator();
   look_for_checkpoints_elsewhere(communicator, options);
   std::optional<RunDirectory> record;
-  step::on_rank_zero(communicator, [&] { record.emplace(options, world.size(), world.mpi_start_time().count()); });
+  step::on_rank_zero(communicator,
+                     [&] { record.emplace(options, world.size(), world.transport(), world.mpi_start_time().count()); });
   std::optional<TrainingLoop> loop;
   try {
     std::optional<Progress> progress;  // ends its live line before an error is told

@@ -97,7 +97,10 @@ TrainingLoop::TrainingLoop(comm::World& world, const TrainOptions& options, std:
 RunFacts TrainingLoop::facts() const {
   RunFacts facts = facts_of(options_, network_, data_, world_.size(), checkpointer_.remarks());
   const std::string& host = hosts_.front();
-  if (std::ranges::any_of(hosts_, [&host](const std::string& other) { return other != host; })) facts.host = host;
+  if (std::ranges::any_of(hosts_, [&host](const std::string& other) { return other != host; })) {
+    facts.host = host;
+    facts.transport = world_.transport() == "tcp" ? "TCP" : "MPI";
+  }
   return facts;
 }
 

@@ -21,7 +21,7 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Lockstep)
 configure_package_config_file(scripts/cmake/LockstepConfig.cmake.in LockstepConfig.cmake INSTALL_DESTINATION ${package})
 write_basic_package_version_file(LockstepConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/LockstepConfig.cmake ${PROJECT_BINARY_DIR}/LockstepConfigVersion.cmake
-              scripts/cmake/LockstepCudaLibraries.cmake
+              scripts/cmake/LockstepCudaLibraries.cmake scripts/cmake/LockstepPmix.cmake
         DESTINATION ${package} COMPONENT development)
 install(EXPORT LockstepTargets NAMESPACE Lockstep:: DESTINATION ${package} COMPONENT development)
 

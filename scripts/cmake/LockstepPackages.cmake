@@ -38,7 +38,7 @@ endif()
 file(STRINGS scripts/packages.txt packages REGEX "^build +(lib.*|.*-dev|pkg-config) ")
 list(FILTER packages EXCLUDE REGEX "libcli11-dev|libjs-") # the command's alone
 if(NOT LOCKSTEP_MPI_FOLDER STREQUAL "mpi")
-  list(FILTER packages EXCLUDE REGEX "mpi")
+  list(FILTER packages EXCLUDE REGEX "mpi|pmix")
 endif()
 list(TRANSFORM packages REPLACE "^build +([^ ]+) .*" "\\1")
 list(JOIN packages ", " packages)

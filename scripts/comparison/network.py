@@ -42,7 +42,8 @@ def on_each(cluster, hosts, command, port):
 
 
 def through_mpirun(cluster, hosts, command):
-    words = ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--host", ",".join(hosts), *command]
+    words = ["mpirun", "--allow-run-as-root", "--bind-to", "none", "-x", "LOCKSTEP_TRANSPORT=mpi", "--host", ",".join(hosts),
+             *command]
     return printed([cluster.start(hosts[0], *words, environment={"OMP_NUM_THREADS": 1}, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE)], command)
 

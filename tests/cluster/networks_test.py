@@ -83,14 +83,17 @@ class OnNetworks(unittest.TestCase):
     def missing_in(found):
         return "\n".join(finding["missing"] for finding in found["findings"])
 
-    THROUGH_GOOD = {"hosts": {"options": ("--interface", GOOD)},
-                    "mpirun": {"options": ("--interface", GOOD), "of_mpirun": ("--mca", "oob_tcp_if_include", GOOD)}}
+    THROUGH_GOOD = {f"{way}{through}": {"options": ("--interface", GOOD), "of_mpirun": of_mpirun}
+                    for way, of_mpirun in (("hosts", ()), ("mpirun", ("--mca", "oob_tcp_if_include", GOOD)))
+                    for through in ("", " through MPI")}
 
     def test_a_container_engines_bridge_with_the_same_address_on_both_hosts(self):
         for host in "ab":
             self.add_docker(host)
-        self.starts_or_says_why("hosts", r"docker0 172\.17\.0\.1/16(, no link)?, inside this host", "--interface")
-        self.starts_or_says_why("mpirun", r"docker0 172\.17\.0\.1/16(, no link)?, inside this host", "--interface")
+        for way in ("hosts through MPI", "mpirun through MPI"):
+            self.starts_or_says_why(way, r"docker0 172\.17\.0\.1/16(, no link)?, inside this host", "--interface")
+        for way in ("hosts", "mpirun"):
+            self.trains(way)
         for way, how in self.THROUGH_GOOD.items():
             self.trains(way, **how)
         code, found, _ = self.doctor("a,b")
@@ -104,8 +107,10 @@ class OnNetworks(unittest.TestCase):
             self.add_dead_network(host, number)
         words = (r"start of the run in channel \"world\": rank 1 did not arrive within 5\.0 s, as rank 0 \(process \d+ on a\)",
                  r"The networks of a are\n +eth0 10\.77\.0\.1/24\n", r"eth1 10\.79\.0\.1/24\n", "--interface")
-        self.starts_or_says_why("hosts", *words)
-        self.starts_or_says_why("mpirun", *words)
+        for way in ("hosts through MPI", "mpirun through MPI"):
+            self.starts_or_says_why(way, *words)
+        for way in ("hosts", "mpirun"):
+            self.trains(way)
         for way, how in self.THROUGH_GOOD.items():
             self.trains(way, **how)
         code, found, _ = self.doctor("a,b")

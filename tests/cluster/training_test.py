@@ -34,6 +34,10 @@ class OnHosts(unittest.TestCase):
             ended = training.finish(PATIENCE_S)
             self.assertEqual(set(ended.codes), {0}, f"{way}: {ended}")
             found[way] = training.digest()
+            # Where MPI is asked for, and on one host, where nothing but its launcher says how.
+            through_mpi = way.endswith("through MPI") or (way in ("hosts", "mpirun") and len(hosts) == 1)
+            self.assertEqual(training.transport(), "mpi" if through_mpi else "tcp", way)
+            self.assertEqual("through TCP between hosts" in ended.texts[0], not through_mpi and len(hosts) > 1, ended)
         return found
 
     def test_every_way_of_starting_trains_two_ranks_on_one_host_to_the_same_bits(self):
@@ -52,7 +56,7 @@ class OnHosts(unittest.TestCase):
         alone = Training(self.cluster, "hosts", "ab", settings=SHORT)
         self.assertEqual(alone.finish(PATIENCE_S).codes, [0])
         # Ranks of "variables" have one MASTER_PORT, and no name but the job's and the user's secret.
-        ways = ["hosts over TCP", "variables"] * 5
+        ways = ["hosts", "variables"] * 5
         runs = [Training(self.cluster, way, "ab", settings=SHORT, name=f"run-{number}",
                          environment={"LOCKSTEP_SECRET": str(number)} if way == "variables" else None)
                 for number, way in enumerate(ways)]
@@ -103,8 +107,40 @@ class OnHosts(unittest.TestCase):
     def test_a_launcher_of_hosts_ends_where_one_of_them_has_lost_its_power(self):
         self.assertRegex(self.lose_power("b", "abc"), "host b no longer answers, at step|" + MISSED)
 
-    def test_a_launcher_of_hosts_over_tcp_ends_where_one_of_them_has_lost_its_power(self):
-        self.assertRegex(self.lose_power("b", "abc", options=("--transport", "tcp")), "host b no longer answers, at step|" + MISSED)
+    def test_a_launcher_of_hosts_through_mpi_ends_where_one_of_them_has_lost_its_power(self):
+        self.assertRegex(self.lose_power("b", "abc", options=("--transport", "mpi")), "host b no longer answers, at step|" + MISSED)
+
+    def test_hosts_that_are_told_different_transports_end_in_time(self):
+        """Each host's rank has a value of its own, which mpirun alone would not make."""
+        told = self.cluster.state / "shared/told"
+        told.write_text(f"""#!/bin/sh
+[ $(hostname) != b ] || export LOCKSTEP_TRANSPORT=$TRANSPORT_OF_B
+exec {LOCKSTEP} "$@"
+""")
+        told.chmod(0o755)
+        for of_a, of_b, code, words in (
+                ("tcp", "mpi", 2, 'LOCKSTEP_TRANSPORT is "mpi" on rank 1, and rank 0 uses tcp'),
+                ("mpi", "tcp", 2, 'LOCKSTEP_TRANSPORT is "tcp" on rank 1, and rank 0 uses mpi'),
+                ("", "tcp", 0, "")):
+            variables = {"LOCKSTEP_TRANSPORT": of_a, "TRANSPORT_OF_B": of_b}
+            if not of_a:
+                del variables["LOCKSTEP_TRANSPORT"]
+            ended = Training(self.cluster, "mpirun", "ab", settings=(*SHORT, "comm.timeout_s=5"), environment=variables,
+                             of_mpirun=("-x", "TRANSPORT_OF_B"), lockstep="/shared/told").finish(PATIENCE_S)
+            self.assertEqual(ended.codes, [code], f"{of_a} and {of_b}: {ended}")
+            self.assertIn(words, ended.texts[0], ended)
+
+    def test_a_rank_that_does_not_come_is_missed_in_time(self):
+        waits = self.cluster.state / "shared/waits"
+        waits.write_text(f"""#!/bin/sh
+[ $(hostname) != b ] || sleep {PATIENCE_S}
+exec {LOCKSTEP} "$@"
+""")
+        waits.chmod(0o755)
+        ended = Training(self.cluster, "mpirun", "ab", settings=(*SHORT, "comm.timeout_s=5"), lockstep="/shared/waits").finish(PATIENCE_S)
+        self.assertEqual(ended.codes, [7], ended)
+        self.assertIn("a rank that the launcher has started did not arrive within 5.0 s", ended.texts[0], ended)
+        self.assertLess(ended.seconds, PATIENCE_S / 2, ended)
 
     def test_a_launcher_on_another_host_names_the_one_that_has_lost_its_power(self):
         self.assertIn("host c no longer answers", self.lose_power("c", "bc", launcher="a"))

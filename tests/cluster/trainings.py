@@ -14,9 +14,11 @@ JOB = TREE / "configs/digits_convnet.pbtxt"
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 MPIRUN_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 PORT = 29500
-WAYS = ("hosts", "hosts over TCP", "mpirun", "variables", "torchrun")
+# A way that ends in one of these is told the transport, others choose.
+TRANSPORTS = {" over TCP": "tcp", " through MPI": "mpi"}
+WAYS = ("hosts", "hosts over TCP", "hosts through MPI", "mpirun", "mpirun over TCP", "mpirun through MPI", "variables", "torchrun")
 # Where Slurm's daemons run, too; each with srun's --mpi.
-SLURM_WAYS = {"srun": "none", "srun through MPI": "pmix"}
+SLURM_WAYS = {"srun": "none", "srun with PMIx": "pmix", "srun with PMIx through MPI": "pmix"}
 
 
 def unreachable(lockstep=LOCKSTEP):
@@ -47,6 +49,10 @@ class Run:
             return 0
         return sum('"event"' not in line for line in lines)
 
+    def transport(self):
+        """What joined the ranks."""
+        return json.loads((self.run_dir / "summary.json").read_text())["transport"]
+
     def digest(self):
         return json.loads((self.run_dir / "summary.json").read_text())["weights_digest"]
 
@@ -67,11 +73,13 @@ class Training(Run):
         train = [lockstep, "train", job, "--run-dir", f"/shared/{name}", "--device", "cpu", *options]
         for setting in settings:
             train += ["--set", setting]
+        for name, transport in TRANSPORTS.items():
+            if way.endswith(name):
+                train += ["--transport", transport]
         places = ",".join(f"{host}:{ranks_a_host}" for host in hosts)
         if way.startswith("hosts"):
-            over = ["--transport", "tcp"] if way == "hosts over TCP" else []
-            self.processes = [self.start(launcher or hosts[0], [*train, "--hosts", places, *over], {})]
-        elif way == "mpirun":
+            self.processes = [self.start(launcher or hosts[0], [*train, "--hosts", places], {})]
+        elif way.startswith("mpirun"):
             self.processes = [self.start(hosts[0], ["mpirun", "--host", places, "--bind-to", "none", *of_mpirun, *train],
                                          MPIRUN_AS_ROOT)]
         elif way in SLURM_WAYS:

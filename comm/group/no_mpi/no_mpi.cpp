@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "comm/group/join.h"
+#include "comm/group/launch_board.h"
 #include "comm/group/versions.h"
 #include "runtime/base/error.h"
 
@@ -16,6 +17,8 @@ Joined join_mpi(const LaunchEnvironment& environment, const CommunicatorOptions&
       "Start the ranks with srun or torchrun, or set its variables (RANK, WORLD_SIZE, LOCAL_RANK, "
       "LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT); or build where MPI is installed.");
 }
+
+std::unique_ptr<LaunchBoard> launch_board(std::chrono::milliseconds) { return nullptr; }
 
 std::string mpi_version() { return {}; }
 

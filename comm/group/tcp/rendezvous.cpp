@@ -7,9 +7,11 @@
 #include <cerrno>
 #include <filesystem>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -19,8 +21,8 @@
 #include "comm/group/network_choice.h"
 #include "comm/group/slurm_step.h"
 #include "comm/group/tcp/search.h"
-#include "comm/group/transport_choice.h"
 #include "runtime/base/error.h"
+#include "runtime/base/host_name.h"
 
 namespace lockstep::comm {
 
@@ -38,6 +40,9 @@ constexpr int kFirstOfChosen = 20000;
 /// How long a rank waits for a port: a connection that came to nothing may hold it for a moment.
 constexpr auto kListening = std::chrono::seconds(2);
 constexpr auto kBetweenPorts = std::chrono::milliseconds(20);
+/// How much earlier a rank calls rank 0 at a better address than at the next one.
+constexpr auto kHeadStart = std::chrono::milliseconds(100);
+constexpr const char* kSecretVariable = "LOCKSTEP_SECRET";
 
 int port_in(const char* name) {
   const int port = integer_in(name);
@@ -71,7 +76,7 @@ Socket listen_at_first(const std::vector<std::uint16_t>& ports, const TcpRendezv
   do {
     for (const std::uint16_t port : ports) {
       Socket listener =
-          where.own_address.empty() ? listen_at(port, where.address.empty()) : listen_at(where.own_address, port);
+          where.own_address.empty() ? listen_at(port, where.addresses.empty()) : listen_at(where.own_address, port);
       if (listener) return listener;
       error = errno;
     }
@@ -117,20 +122,6 @@ int port_for(const std::string& name) {
   return kFirstOfChosen + sha256(std::as_bytes(std::span(name))).front() * TcpRendezvous::kPorts;
 }
 
-/// Ranks of an mpirun that were told to meet over TCP.
-Run run_of_mpirun(bool has_other_hosts) {
-  if (has_other_hosts && !is_set("MASTER_ADDR")) {
-    throw UsageError(
-        fmt::format("{} is tcp, and MASTER_ADDR, which names rank 0's host, is not set", kTransportVariable),
-        "Hand it on to all ranks, mpirun -x MASTER_ADDR=HOST, or start them with --hosts, which does.");
-  }
-  const std::string name = "mpirun" + parts({"PMIX_NAMESPACE", "MASTER_ADDR"});
-  return {.address = has_other_hosts ? text_in("MASTER_ADDR") : "",
-          .port = is_set("MASTER_PORT") ? port_in("MASTER_PORT") : port_for(name),
-          .name = name,
-          .named = false};
-}
-
 /// A step of a job. A job that is started again has its number, and counts its steps anew.
 Run run_of_slurm() {
   const std::string name = text_in("SLURM_JOB_ID") + '.' + text_in("SLURM_STEP_ID") + parts({"SLURM_RESTART_COUNT"});
@@ -141,36 +132,79 @@ Run run_of_slurm() {
 }
 
 Run run_of(const LaunchEnvironment& environment) {
-  using Launcher = LaunchEnvironment::Launcher;
-  if (environment.launcher == Launcher::kSlurm) return run_of_slurm();
-  if (environment.launcher == Launcher::kMpi) return run_of_mpirun(environment.local_size < environment.size);
-  return run_of_torchrun();
+  return environment.launcher == LaunchEnvironment::Launcher::kSlurm ? run_of_slurm() : run_of_torchrun();
+}
+
+RunKey key_of(const std::string& name) {
+  const std::string all = name + parts({kSecretVariable});
+  return sha256(std::as_bytes(std::span(all)));
+}
+
+bool is_on_several_hosts(const LaunchEnvironment& environment) { return environment.local_size < environment.size; }
+
+/// What holds whoever says where rank 0 is. No ports where LOCKSTEP_MASTER_PORT names none.
+TcpRendezvous ways_of(const LaunchEnvironment& environment) {
+  TcpRendezvous where;
+  if (is_on_several_hosts(environment)) where.own_address = chosen_address();
+  if (is_set("LOCKSTEP_MASTER_PORT")) {
+    const int port = port_in("LOCKSTEP_MASTER_PORT");
+    where.ports = {static_cast<std::uint16_t>(port)};
+    where.direct_ports = ports_from(port + 1);
+  }
+  return where;
 }
 
 }  // namespace
 
 TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environment) {
   const Run run = run_of(environment);
-  TcpRendezvous where;
-  if (environment.local_size < environment.size) {
-    where.address = run.address;
-    where.own_address = chosen_address();
-  }
-  if (is_set("LOCKSTEP_MASTER_PORT")) {
-    const int port = port_in("LOCKSTEP_MASTER_PORT");
-    where.ports = {static_cast<std::uint16_t>(port)};
-    where.direct_ports = ports_from(port + 1);
-  } else {
-    where.ports = ports_from(run.port);
-  }
-  const std::string name = run.name + parts({"LOCKSTEP_SECRET"});
-  where.key = sha256(std::as_bytes(std::span(name)));
-  where.named = run.named || is_set("LOCKSTEP_SECRET");
+  TcpRendezvous where = ways_of(environment);
+  if (is_on_several_hosts(environment)) where.addresses = {run.address};
+  if (where.ports.empty()) where.ports = ports_from(run.port);
+  where.name = run.name;
+  where.key = key_of(run.name);
+  where.named = run.named || is_set(kSecretVariable);
   return where;
 }
 
+TcpRendezvous TcpRendezvous::on_this_host(const LaunchEnvironment& environment) {
+  TcpRendezvous where = ways_of(environment);
+  if (is_on_several_hosts(environment)) {
+    where.addresses = addresses_of_this_host();
+    if (where.addresses.empty()) {
+      throw EnvironmentError(
+          fmt::format("{}, on which rank 0 is, has no address by which other hosts reach it", host_name()),
+          "Look at its network interfaces: lockstep doctor --hosts lists them.");
+    }
+  }
+  if (where.ports.empty()) where.ports = {0};
+  where.name = fmt::format("{:02x}", fmt::join(fresh_nonce(), ""));
+  where.key = key_of(where.name);
+  where.named = true;
+  return where;
+}
+
+TcpRendezvous TcpRendezvous::from_word(const LaunchEnvironment& environment, const std::string& word) {
+  TcpRendezvous where = ways_of(environment);
+  std::istringstream text(word);
+  std::uint16_t port = 0;
+  text >> port >> where.name;
+  if (!text)
+    throw PeerError("rank 0 says where it is in a way that this rank does not know",
+                    "Start every rank with the same program.");
+  where.key = key_of(where.name);
+  where.ports = {port};
+  where.addresses.assign(std::istream_iterator<std::string>(text), {});
+  where.named = true;
+  return where;
+}
+
+std::string TcpRendezvous::word(std::uint16_t port) const {
+  return fmt::format("{} {} {}", port, name, fmt::join(addresses, " "));
+}
+
 std::string TcpRendezvous::str() const {
-  const std::string machine = address.empty() ? "this machine" : address;
+  const std::string machine = addresses.empty() ? "this machine" : fmt::format("{}", fmt::join(addresses, " or "));
   return ports.size() == 1 ? fmt::format("{}, port {}", machine, ports.front())
                            : fmt::format("{}, port {} to {}", machine, ports.front(), ports.back());
 }
@@ -193,10 +227,14 @@ Socket TcpRendezvous::listen_to_ranks(int rank) const {
 
 TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milliseconds timeout) const {
   const auto end = Clock::now() + timeout;
-  const std::string host = address.empty() ? loopback_address() : address;
+  const std::vector<std::string> hosts = addresses.empty() ? std::vector{loopback_address()} : addresses;
   std::vector<HubSearch::Place> places;
-  for (const std::uint16_t port : ports) places.emplace_back(host, port);
-  HubSearch search(std::move(places), hello, key);
+  for (const std::string& host : hosts) {
+    for (const std::uint16_t port : ports) places.emplace_back(host, port);
+  }
+  // So that all ranks take the best network that leads there, and a better one does not lose by chance.
+  const auto head_start = hosts.size() > 1 ? kHeadStart : std::chrono::milliseconds(0);
+  HubSearch search(std::move(places), hello, key, "rank 0", head_start);
   // A hub that does not take this rank may be another run's: rank 0 may listen at the next port, or soon.
   std::map<Welcome::Answer, std::string> reasons;
   const auto has_refused = [&] { return reasons.contains(Welcome::Answer::kRefused); };
@@ -222,9 +260,9 @@ TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milli
   const std::string& reason = reasons.empty() ? search.reason() : reasons.rbegin()->second;
   throw PeerError(
       fmt::format("{} ({})", error.what(), reason),
-      "Look for an error of rank 0. It must be reachable there: see MASTER_ADDR, MASTER_PORT and firewalls; "
-      "LOCKSTEP_MASTER_PORT names a port that is open. With LOCKSTEP_INTERFACE, MASTER_ADDR must lead to that "
-      "network.");
+      "Look for an error of rank 0. It must be reachable there: see firewalls, and MASTER_ADDR and MASTER_PORT where "
+      "they are set; LOCKSTEP_MASTER_PORT names a port that is open, LOCKSTEP_INTERFACE the network, and MASTER_ADDR "
+      "must lead to that network.");
 }
 
 }  // namespace lockstep::comm

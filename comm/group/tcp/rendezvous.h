@@ -14,31 +14,39 @@
 
 namespace lockstep::comm {
 
-/// Where ranks that a launcher has started without MPI find rank 0.
+/// Where ranks find rank 0.
 ///
-/// MASTER_ADDR names rank 0's machine. MASTER_PORT itself is torchrun's own there when it says so
+/// Those of mpirun and of srun --mpi=pmix are told by rank 0, on the launcher's board: it listens at any port, and says
+/// which, under which addresses its host may be reached, and what the key is made of. For all others it is in the
+/// environment: MASTER_ADDR names rank 0's machine. MASTER_PORT itself is torchrun's own there when it says so
 /// (TORCHELASTIC_USE_AGENT_STORE=True); so rank 0 listens at the first free port of the kPorts that begin with it, or
 /// behind it, and the others try them all: the greeting tells whether it is rank 0 of the same run that they have
 /// found. Where the environment gives the run no name, it is one of the same job and number of ranks. Tasks of a step
 /// of Slurm need neither of the two: rank 0 is on the first host of SLURM_STEP_NODELIST, the numbers of job and step
-/// choose kPorts between 20000 and 24095 and are the run's name. Ranks of mpirun need MASTER_ADDR where there are other
-/// hosts; mpirun's number chooses the ports.
+/// choose kPorts between 20000 and 24095 and are the run's name.
 /// LOCKSTEP_MASTER_PORT names one port instead, for where a firewall has to know it; ranks then listen for each other
 /// at the first free one of the kPorts behind it. Ranks that are all on one machine use its loopback interface,
 /// whatever MASTER_ADDR is called.
 struct TcpRendezvous {
   static constexpr int kPorts = 16;
 
-  std::string address;  ///< empty for this machine
+  std::vector<std::string> addresses;  ///< of rank 0's host, the best first; none for this machine
   std::vector<std::uint16_t> ports;
-  RunKey key{};                                ///< of this run and no other; LOCKSTEP_SECRET is part of it
+  std::string name;                            ///< the same on all ranks of the run
+  RunKey key{};                                ///< of this run and no other: made of name and LOCKSTEP_SECRET
   std::vector<std::uint16_t> direct_ports{0};  ///< at which ranks listen for each other; 0: any
   bool named = false;                          ///< the environment tells this run from all others, whatever they do
   std::string own_address{};  ///< at which this rank takes connections: that of the chosen interface; empty: at all
 
   /// From the environment variables. Throws UsageError that names one that is missing or wrong.
   static TcpRendezvous from_environment(const LaunchEnvironment& environment);
+  /// For rank 0: at its own host, in a run that has no name yet. Throws EnvironmentError where others cannot reach it.
+  static TcpRendezvous on_this_host(const LaunchEnvironment& environment);
+  /// For the others, from rank 0's word().
+  static TcpRendezvous from_word(const LaunchEnvironment& environment, const std::string& word);
 
+  /// What rank 0, which listens at `port`, tells the others: "41233 NAME 10.0.0.1 fd00::1".
+  std::string word(std::uint16_t port) const;
   /// "10.0.0.1, port 29500 to 29515"
   std::string str() const;
 

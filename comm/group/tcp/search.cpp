@@ -18,8 +18,12 @@ constexpr auto kBetweenSearches = std::chrono::milliseconds(20);
 
 }  // namespace
 
-HubSearch::HubSearch(std::vector<Place> places, const Hello& hello, const RunKey& key, std::string whom)
-    : places_(std::move(places)), next_try_(places_.size()), hello_(hello), key_(key), whom_(std::move(whom)) {}
+HubSearch::HubSearch(std::vector<Place> places, const Hello& hello, const RunKey& key, std::string whom,
+                     std::chrono::milliseconds head_start)
+    : places_(std::move(places)), hello_(hello), key_(key), whom_(std::move(whom)) {
+  const Clock::time_point now = Clock::now();
+  for (std::size_t place = 0; place < places_.size(); ++place) next_try_.push_back(now + place * head_start);
+}
 
 std::optional<HubSearch::Found> HubSearch::next(Clock::time_point end) {
   do {

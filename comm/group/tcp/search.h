@@ -26,8 +26,9 @@ class HubSearch {
     Welcome welcome;
   };
 
-  /// `whom`: the rank that is looked for, for messages.
-  HubSearch(std::vector<Place> places, const Hello& hello, const RunKey& key, std::string whom = "rank 0");
+  /// `whom`: the rank that is looked for, for messages. `head_start`: of each place before the next one.
+  HubSearch(std::vector<Place> places, const Hello& hello, const RunKey& key, std::string whom = "rank 0",
+            std::chrono::milliseconds head_start = {});
 
   /// An answer of a hub; a welcome only of one that has the run's key. None until `end`.
   std::optional<Found> next(Clock::time_point end);

@@ -25,10 +25,24 @@ Hello hello_of(const LaunchEnvironment& environment, const TcpRendezvous& where,
   return hello;
 }
 
+/// Rank 0 takes connections from then on, by `listener`.
+TcpRendezvous rendezvous_of(const LaunchEnvironment& environment, LaunchBoard* board, Socket& listener) {
+  constexpr const char* kAddress = "address";
+  if (board != nullptr && environment.rank != 0) {
+    return TcpRendezvous::from_word(environment, board->word_of_rank_0(kAddress, ""));
+  }
+  TcpRendezvous where =
+      board == nullptr ? TcpRendezvous::from_environment(environment) : TcpRendezvous::on_this_host(environment);
+  if (environment.rank == 0) listener = where.listen();
+  if (board != nullptr) board->word_of_rank_0(kAddress, where.word(listener.port()));
+  return where;
+}
+
 }  // namespace
 
-TcpMembership::TcpMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options)
-    : where_(TcpRendezvous::from_environment(environment)),
+TcpMembership::TcpMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options,
+                             LaunchBoard* board)
+    : where_(rendezvous_of(environment, board, listener_)),
       hello_(hello_of(environment, where_, options)),
       rank_(environment.rank),
       size_(environment.size),
@@ -38,7 +52,7 @@ TcpMembership::TcpMembership(const LaunchEnvironment& environment, const Communi
   std::string hub = "rank 0";
   if (rank_ == 0) {
     std::pair<Socket, Socket> ends = connected_pair();
-    hub_ = std::make_unique<TcpHub>(where_.listen(), std::move(ends.first), hello_, where_.key, options.timeout);
+    hub_ = std::make_unique<TcpHub>(std::move(listener_), std::move(ends.first), hello_, where_.key, options.timeout);
     socket = std::move(ends.second);
   } else {
     TcpRendezvous::Joined joined = where_.join(hello_, options.timeout);

@@ -5,6 +5,7 @@
 
 #include "comm/group/communicator.h"
 #include "comm/group/join.h"
+#include "comm/group/launch_board.h"
 #include "comm/group/launch_environment.h"
 #include "comm/group/liveness/peers.h"
 #include "comm/group/tcp/hub.h"
@@ -17,9 +18,10 @@ namespace lockstep::comm {
 /// all ranks; after an error it does not wait for them.
 class TcpMembership final : public Membership {
  public:
-  /// Waits for all ranks. Throws PeerError that names those that do not come, UsageError for a missing or wrong
-  /// variable of the environment, EnvironmentError where rank 0 cannot listen or refuses.
-  TcpMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options);
+  /// Waits for all ranks, which find rank 0 by `board` or, where it is null, by the environment. Throws PeerError that
+  /// names those that do not come, UsageError for a missing or wrong variable of the environment, EnvironmentError
+  /// where rank 0 cannot listen or refuses.
+  TcpMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options, LaunchBoard* board = nullptr);
   ~TcpMembership() override;
   TcpMembership(const TcpMembership&) = delete;
   TcpMembership& operator=(const TcpMembership&) = delete;
@@ -40,6 +42,7 @@ class TcpMembership final : public Membership {
   /// Meets all ranks in the first channel: to join, and to leave.
   void meet(OperationKind kind);
 
+  Socket listener_;  // rank 0's, until the hub has it
   TcpRendezvous where_;
   Hello hello_;
   int rank_;

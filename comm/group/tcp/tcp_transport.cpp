@@ -236,8 +236,8 @@ void TcpTransport::inspect(const Operation& mine, std::int64_t number, std::chro
   in_order([&] { membership_->link().inspect(id_, mine, number, what, waited); });
 }
 
-Joined join_tcp(const LaunchEnvironment& environment, const CommunicatorOptions& options) {
-  const auto membership = std::make_shared<TcpMembership>(environment, options);
+Joined join_tcp(const LaunchEnvironment& environment, const CommunicatorOptions& options, LaunchBoard* board) {
+  const auto membership = std::make_shared<TcpMembership>(environment, options, board);
   return {membership, std::make_shared<TcpTransport>(membership)};
 }
 

@@ -36,9 +36,11 @@ void warn(const std::string& trouble) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(const TrainOptions& options, int world_size, double mpi_init_ms)
+RunDirectory::RunDirectory(const TrainOptions& options, int world_size, const std::string& transport,
+                           double mpi_init_ms)
     : options_(options), lock_(options_.run_dir), output_(warn) {
   summary_.world_size = world_size;
+  summary_.transport = transport;
   summary_.device = str(options_.device);
   summary_.precision = job::Precision_Name(options_.job.amp().dtype());
   summary_.final_loss = std::numeric_limits<double>::quiet_NaN();

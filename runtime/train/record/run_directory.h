@@ -25,7 +25,7 @@ namespace lockstep::train {
 class RunDirectory final : public RunObserver {
  public:
   /// Takes possession of the run directory. Throws UsageError where another run is training there, StorageError.
-  RunDirectory(const TrainOptions& options, int world_size, double mpi_init_ms);
+  RunDirectory(const TrainOptions& options, int world_size, const std::string& transport, double mpi_init_ms);
   ~RunDirectory() override;
 
   /// Writes the job: the run is ready to train what follows `step`, with so many steps applied and skipped before,

@@ -35,7 +35,8 @@ std::string header_text(const RunFacts& facts, bool bold) {
   add("data", data);
   add("steps", grouped(facts.steps) + " of " + count_of(facts.global_batch, "sample") + ", " +
                    grouped(static_cast<std::uint64_t>(facts.steps_per_epoch)) + " an epoch");
-  add("ranks", std::to_string(facts.ranks) + " x " + count_of(static_cast<std::uint64_t>(facts.threads), "thread"));
+  add("ranks", std::to_string(facts.ranks) + " x " + count_of(static_cast<std::uint64_t>(facts.threads), "thread") +
+                   (facts.transport.empty() ? "" : ", through " + facts.transport + " between hosts"));
   add("device", facts.device);
   add("precision", facts.precision);
   add("run", facts.run_dir.string() + (facts.host.empty() ? "" : ", on host " + facts.host));

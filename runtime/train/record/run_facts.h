@@ -22,7 +22,8 @@ struct RunFacts {
   std::uint64_t global_batch = 0;
   std::int64_t steps_per_epoch = 0;
   int ranks = 1;
-  int threads = 1;  ///< of a rank
+  int threads = 1;        ///< of a rank
+  std::string transport;  ///< what carries data between hosts, where there are several
   std::string device;
   std::string precision;
   std::filesystem::path run_dir;

@@ -57,6 +57,8 @@ nlohmann::ordered_json to_json(const Summary& summary) {
                               {"precision", summary.precision},         {"steps", summary.steps},
                               {"applied_steps", summary.applied_steps}, {"skipped_steps", summary.skipped_steps},
                               {"final_loss", summary.final_loss}};
+  json["transport"] = nullptr;
+  if (!summary.transport.empty()) json["transport"] = summary.transport;
   if (summary.skipped_samples) json["skipped_samples"] = *summary.skipped_samples;
   if (summary.eval) json["eval"] = to_json(*summary.eval);
   json["samples_per_s"] = summary.samples_per_s;

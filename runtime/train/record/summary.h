@@ -34,6 +34,7 @@ nlohmann::ordered_json to_json(const EvalResult& result);
 /// The numbers of summary.json: what a run came to.
 struct Summary {
   int world_size = 1;
+  std::string transport;  ///< what joins the ranks; empty, null in the file, where there is one
   std::string device = "cpu";
   std::string precision;
   std::uint64_t steps = 0;

@@ -8,6 +8,7 @@
 
 #include "comm/group/device_waits.h"
 #include "comm/group/launch_environment.h"
+#include "comm/group/transport_choice.h"
 #include "runtime/base/error.h"
 #include "tests/comm/group/rank_groups.h"
 
@@ -77,8 +78,10 @@ TEST_P(Collectives, DescribesHowTheRanksReachEachOther) {
   } else if (size() == 1) {
     EXPECT_EQ(group().description(), "self");
   } else {
-    const bool tcp = launch_environment().launcher == LaunchEnvironment::Launcher::kTorchrun;
+    const bool tcp = launch_environment().launcher == LaunchEnvironment::Launcher::kTorchrun ||
+                     std::getenv(kTransportVariable) != nullptr;
     const std::string transport = tcp ? "tcp" : "mpi";
+    EXPECT_EQ(world_->transport(), transport);
     if (GetParam() == Path::kWindow || GetParam() == Path::kPrivate) {
       EXPECT_EQ(group().description(), transport + ", shared memory");
     } else if (GetParam() == Path::kTransport || GetParam() == Path::kNoRoom) {

@@ -45,6 +45,12 @@ TEST_F(NetworkChoice, OfANetworkIsAnInterfacesNameToEachLibrary) {
   EXPECT_EQ(chosen_address(), "127.0.0.1");
 }
 
+TEST_F(NetworkChoice, OfNoneIsEveryAddressThatMayLeadOut) {
+  for (const std::string& address : addresses_of_this_host()) EXPECT_NE(address, "127.0.0.1");
+  setenv(kInterfaceVariable, "lo", 1);
+  EXPECT_THAT(addresses_of_this_host(), testing::ElementsAre("127.0.0.1"));
+}
+
 TEST_F(NetworkChoice, OfWhatThisHostLacksListsWhatItHas) {
   for (const char* wrong : {"nowhere0", "255.255.255.255/32", ""}) {
     setenv(kInterfaceVariable, wrong, 1);

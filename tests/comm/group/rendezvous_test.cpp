@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where tasks of Slurm's steps meet.
+// Where tasks of Slurm's steps meet, and ranks of mpirun.
 #include "comm/group/tcp/rendezvous.h"
 
 #include <gmock/gmock.h>
@@ -15,6 +15,9 @@
 
 namespace lockstep::comm {
 namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
 
 class StepOfSlurm : public testing::Test {
  protected:
@@ -36,8 +39,8 @@ class StepOfSlurm : public testing::Test {
 };
 
 TEST_F(StepOfSlurm, MeetsOnTheFirstHostOfItsList) {
-  EXPECT_EQ(place(1).address, "n3");
-  EXPECT_EQ(place(2).address, "") << "all are on this machine";
+  EXPECT_THAT(place(1).addresses, ElementsAre("n3"));
+  EXPECT_THAT(place(2).addresses, IsEmpty()) << "all are on this machine";
   EXPECT_TRUE(place().named);
 }
 
@@ -57,7 +60,7 @@ TEST_F(StepOfSlurm, MeetsAtPortsOfItsOwnRange) {
 
 TEST_F(StepOfSlurm, MeetsWhereTheUserSays) {
   set({{"MASTER_ADDR", "elsewhere"}, {"MASTER_PORT", "1234"}});
-  EXPECT_EQ(place(1).address, "elsewhere");
+  EXPECT_THAT(place(1).addresses, ElementsAre("elsewhere"));
   EXPECT_EQ(place(1).ports.front(), 1234);
   set({{"LOCKSTEP_MASTER_PORT", "4321"}});
   EXPECT_EQ(place(1).ports, std::vector<std::uint16_t>{4321});
@@ -99,25 +102,57 @@ TEST(RunOfTorchrun, IsOneHoweverOftenEachOfSeveralNodesHasStartedItsRanks) {
   EXPECT_FALSE(tells_restarts_apart(2));
 }
 
-TEST(RunOfMpirun, NeedsAnAddressWhereThereAreOtherHosts) {
-  unsetenv("MASTER_ADDR");
-  const LaunchEnvironment on_two{LaunchEnvironment::Launcher::kMpi, 0, 2, 0, 1};
-  EXPECT_EQ(TcpRendezvous::from_environment({LaunchEnvironment::Launcher::kMpi, 0, 2, 0, 2}).address, "");
-  EXPECT_THROW(TcpRendezvous::from_environment(on_two), UsageError);
-  setenv("MASTER_ADDR", "a", 1);
-  const TcpRendezvous one = TcpRendezvous::from_environment(on_two);
-  EXPECT_EQ(one.address, "a");
-  EXPECT_FALSE(one.named);
-  setenv("PMIX_NAMESPACE", "another", 1);
-  EXPECT_NE(TcpRendezvous::from_environment(on_two).key, one.key);
-  for (const char* name : {"MASTER_ADDR", "PMIX_NAMESPACE"}) unsetenv(name);
+// Ranks of mpirun, on one host or on several.
+LaunchEnvironment rank_of_mpirun(int rank, int local_size) {
+  return {LaunchEnvironment::Launcher::kMpi, rank, 2, rank % local_size, local_size};
+}
+
+TEST(RunOfMpirun, IsFoundByWhatRank0Says) {
+  const TcpRendezvous first = TcpRendezvous::on_this_host(rank_of_mpirun(0, 2));
+  const TcpRendezvous other = TcpRendezvous::from_word(rank_of_mpirun(1, 2), first.word(41233));
+  EXPECT_EQ(other.ports, std::vector<std::uint16_t>{41233});
+  EXPECT_THAT(other.addresses, IsEmpty()) << "all are on this machine";
+  EXPECT_EQ(other.key, first.key);
+  EXPECT_TRUE(first.named && other.named);
+  EXPECT_NE(TcpRendezvous::on_this_host(rank_of_mpirun(0, 2)).key, first.key) << "each start is a run of its own";
+}
+
+TEST(RunOfMpirun, IsFoundAtTheAddressesOfRank0sHost) {
+  setenv("LOCKSTEP_INTERFACE", "lo", 1);
+  const TcpRendezvous first = TcpRendezvous::on_this_host(rank_of_mpirun(0, 1));
+  unsetenv("LOCKSTEP_INTERFACE");
+  EXPECT_THAT(first.addresses, ElementsAre("127.0.0.1"));
+  const TcpRendezvous other = TcpRendezvous::from_word(rank_of_mpirun(1, 1), first.word(41233) + " fd00::1");
+  EXPECT_THAT(other.addresses, ElementsAre("127.0.0.1", "fd00::1"));
+  EXPECT_EQ(other.str(), "127.0.0.1 or fd00::1, port 41233");
+}
+
+TEST(RunOfMpirun, HasAKeyThatAlsoTakesTheUsersSecret) {
+  const std::string word = "41233 name";
+  const RunKey open = TcpRendezvous::from_word(rank_of_mpirun(1, 2), word).key;
+  setenv("LOCKSTEP_SECRET", "known to the ranks", 1);
+  EXPECT_NE(TcpRendezvous::from_word(rank_of_mpirun(1, 2), word).key, open);
+  unsetenv("LOCKSTEP_SECRET");
+}
+
+TEST(RunOfMpirun, IsNotFoundByAWordOfAnotherKind) {
+  for (const char* wrong : {"", "nowhere", "70000 name", "41233"}) {
+    EXPECT_THROW(TcpRendezvous::from_word(rank_of_mpirun(1, 2), wrong), PeerError) << wrong;
+  }
+}
+
+TEST(RunOfMpirun, ListensAtThePortThatTheUserNames) {
+  setenv("LOCKSTEP_MASTER_PORT", "4321", 1);
+  EXPECT_EQ(TcpRendezvous::on_this_host(rank_of_mpirun(0, 2)).ports, std::vector<std::uint16_t>{4321});
+  EXPECT_EQ(TcpRendezvous::from_word(rank_of_mpirun(1, 2), "4321 name").direct_ports.front(), 4322);
+  unsetenv("LOCKSTEP_MASTER_PORT");
 }
 
 TEST_F(StepOfSlurm, AListThatIsNoneIsNamed) {
   set({{"SLURM_STEP_NODELIST", "n[3-"}});
   EXPECT_THROW(place(1), UsageError);
   set({{"MASTER_ADDR", "n3"}});
-  EXPECT_EQ(place(1).address, "n3");
+  EXPECT_THAT(place(1).addresses, ElementsAre("n3"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "comm/group/tcp/rendezvous.h"
 #include "comm/group/tcp/tcp_transport.h"
@@ -51,6 +52,52 @@ std::string error_of_rank1(const LaunchEnvironment& environment, std::chrono::mi
     return error.what();
   }
   return "met";
+}
+
+/// Whether each of two places is called in a moment, the first of which is the better one.
+std::pair<bool, bool> called(std::chrono::milliseconds head_start) {
+  const Socket better = listen_at(0, true);
+  const Socket other = listen_at(0, true);
+  HubSearch search({{loopback_address(), better.port()}, {loopback_address(), other.port()}}, rank0_of(2, ""), {},
+                   "rank 0", head_start);
+  EXPECT_FALSE(search.next(Socket::Clock::now() + 100ms)) << "nobody answers there";
+  return {static_cast<bool>(better.accept()), static_cast<bool>(other.accept())};
+}
+
+TEST(HeadStart, IsThatOfABetterPlace) {
+  EXPECT_EQ(called(1h), std::pair(true, false));
+  EXPECT_EQ(called(20ms), std::pair(true, true));
+}
+
+/// A launcher's, of ranks that are threads.
+class BoardOfThreads final : public LaunchBoard {
+ public:
+  std::string word_of_rank_0(const std::string&, const std::string& own) override {
+    if (!own.empty()) word_.set_value(own);
+    return said_.get();
+  }
+
+ private:
+  std::promise<std::string> word_;
+  std::shared_future<std::string> said_ = word_.get_future().share();
+};
+
+// Variables of torchrun do not count.
+TEST_F(Tcp, RanksOfAMpirunMeetWhereRank0Says) {
+  variables({{"MASTER_ADDR", "127.0.0.3"}, {"MASTER_PORT", "1"}, {"LOCKSTEP_INTERFACE", "lo"}});
+  for (const int ranks_a_host : {3, 1}) {
+    BoardOfThreads board;
+    std::vector<std::future<void>> ranks;
+    for (const int rank : {2, 1, 0}) {
+      ranks.push_back(std::async(std::launch::async, [&board, rank, ranks_a_host] {
+        const LaunchEnvironment launched{LaunchEnvironment::Launcher::kMpi, rank, 3, rank % ranks_a_host, ranks_a_host};
+        const auto membership =
+            std::make_shared<TcpMembership>(launched, CommunicatorOptions{.timeout = kTcpSoon}, &board);
+        TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
+      }));
+    }
+    for (std::future<void>& rank : ranks) rank.get();
+  }
 }
 
 TEST_F(Tcp, AHubOfAnotherSizeEndsTheSearchWhereThereIsOnePortOnly) {

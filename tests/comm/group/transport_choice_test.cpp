@@ -1,44 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/transport_choice.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 
 #include "runtime/base/error.h"
+#include "tests/support/folder.h"
 
 namespace lockstep::comm {
 namespace {
 
 using Launcher = LaunchEnvironment::Launcher;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// On which rank 0 has said something, or what this rank says counts.
+class Board final : public LaunchBoard {
+ public:
+  explicit Board(std::string word = "") : word_(std::move(word)) {}
+  std::string word_of_rank_0(const std::string& name, const std::string& own) override {
+    EXPECT_EQ(name, "transport");
+    return word_.empty() ? own : word_;
+  }
+
+ private:
+  std::string word_;
+};
+
+/// Rank 1 of two, on hosts of their own or on one.
+LaunchEnvironment rank_of(Launcher launcher, int local_size = 1) { return {launcher, 1, 2, 0, local_size}; }
 
 class TransportChoice : public testing::Test {
  protected:
   void SetUp() override { TearDown(); }
-  void TearDown() override { unsetenv(kTransportVariable); }
+  void TearDown() override {
+    for (const char* name : {kTransportVariable, "PMIX_RANK"}) unsetenv(name);
+  }
+  Board board_;
 };
 
-TEST_F(TransportChoice, OfNobodyIsTheLaunchers) {
-  EXPECT_FALSE(chooses_tcp());
-  EXPECT_FALSE(joins_over_tcp(Launcher::kMpi));
-  EXPECT_TRUE(joins_over_tcp(Launcher::kTorchrun));
+TEST_F(TransportChoice, BetweenHostsOfMpirunIsTcpWithoutRdma) {
+  EXPECT_TRUE(needs_board(rank_of(Launcher::kMpi)));
+  EXPECT_EQ(joins_over_tcp(rank_of(Launcher::kMpi), &board_), !has_rdma());
 }
 
-TEST_F(TransportChoice, OfTcpHoldsForMpirunToo) {
+TEST_F(TransportChoice, IsRank0sForAll) {
+  Board tcp("tcp");
+  Board mpi("mpi");
+  EXPECT_TRUE(joins_over_tcp(rank_of(Launcher::kMpi), &tcp));
+  EXPECT_FALSE(joins_over_tcp(rank_of(Launcher::kMpi), &mpi));
   setenv(kTransportVariable, "tcp", 1);
-  EXPECT_TRUE(chooses_tcp());
-  EXPECT_TRUE(joins_over_tcp(Launcher::kMpi));
+  EXPECT_TRUE(joins_over_tcp(rank_of(Launcher::kMpi), &tcp));
+  try {
+    joins_over_tcp(rank_of(Launcher::kMpi), &mpi);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("LOCKSTEP_TRANSPORT is \"tcp\" on rank 1, and rank 0 uses mpi"));
+    EXPECT_THAT(error.advice(), HasSubstr("mpirun -x LOCKSTEP_TRANSPORT"));
+  }
 }
 
-TEST_F(TransportChoice, OfMpiIsRefusedWhereTheLauncherStartsNone) {
+TEST_F(TransportChoice, OnOneHostOfMpirunIsMpi) {
+  EXPECT_FALSE(needs_board(rank_of(Launcher::kMpi, 2)));
+  EXPECT_FALSE(joins_over_tcp(rank_of(Launcher::kMpi, 2), nullptr));
+  setenv(kTransportVariable, "tcp", 1);
+  EXPECT_TRUE(needs_board(rank_of(Launcher::kMpi, 2)));
+  EXPECT_TRUE(joins_over_tcp(rank_of(Launcher::kMpi, 2), &board_));
+}
+
+TEST_F(TransportChoice, OfMpiAsksOtherHostsAlone) {
   setenv(kTransportVariable, "mpi", 1);
-  EXPECT_FALSE(joins_over_tcp(Launcher::kMpi));
-  EXPECT_THROW(joins_over_tcp(Launcher::kTorchrun), UsageError);
+  EXPECT_FALSE(needs_board(rank_of(Launcher::kMpi, 2)));
+  EXPECT_TRUE(needs_board(rank_of(Launcher::kMpi)));
+  EXPECT_FALSE(joins_over_tcp(rank_of(Launcher::kMpi), &board_));
+}
+
+TEST_F(TransportChoice, WithoutABoardIsMpi) {
+  EXPECT_FALSE(joins_over_tcp(rank_of(Launcher::kMpi), nullptr));
+  setenv(kTransportVariable, "tcp", 1);
+  EXPECT_THROW(joins_over_tcp(rank_of(Launcher::kMpi), nullptr), UsageError);
+}
+
+TEST_F(TransportChoice, IsTcpWhereTheLauncherStartsNoMpi) {
+  for (const Launcher launcher : {Launcher::kTorchrun, Launcher::kSlurm}) {
+    EXPECT_FALSE(needs_board(rank_of(launcher)));
+    EXPECT_TRUE(joins_over_tcp(rank_of(launcher), nullptr));
+    setenv(kTransportVariable, "tcp", 1);
+    EXPECT_FALSE(needs_board(rank_of(launcher)));
+    EXPECT_TRUE(joins_over_tcp(rank_of(launcher), nullptr));
+    setenv(kTransportVariable, "mpi", 1);
+    EXPECT_THROW(joins_over_tcp(rank_of(launcher), nullptr), UsageError);
+    unsetenv(kTransportVariable);
+  }
 }
 
 TEST_F(TransportChoice, OfAnotherNameIsRefused) {
   setenv(kTransportVariable, "ucx", 1);
-  EXPECT_THROW(chooses_tcp(), UsageError);
+  EXPECT_THROW(needs_board(rank_of(Launcher::kMpi)), UsageError);
+}
+
+TEST(Rdma, IsWhereTheSystemListsADeviceOfIt) {
+  const Folder classes;
+  EXPECT_FALSE(has_rdma(classes.path()));
+  std::filesystem::create_directories(classes.path() / "infiniband");
+  EXPECT_FALSE(has_rdma(classes.path())) << "its driver is there, and no device";
+  std::filesystem::create_directories(classes.path() / "cxi" / "cxi0");
+  EXPECT_TRUE(has_rdma(classes.path()));
+}
+
+// Without mpirun there is none.
+TEST(LaunchersBoard, IsNotWhereNoLauncherIs) {
+  for (const char* name : {"PMIX_NAMESPACE", "PMIX_RANK"}) unsetenv(name);
+  EXPECT_EQ(launch_board(std::chrono::seconds(1)), nullptr);
 }
 
 }  // namespace

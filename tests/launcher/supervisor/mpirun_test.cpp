@@ -77,20 +77,6 @@ TEST(MpirunCommand, TellsMpirunTheNetworkBetweenHosts) {
   EXPECT_THAT(hosts.arguments, Contains("LOCKSTEP_INTERFACE"));
 }
 
-TEST(MpirunCommand, TellsRanksWhereToMeetOverTcp) {
-  setenv("LOCKSTEP_TRANSPORT", "tcp", 1);
-  const ChildCommand first = mpirun_command(2, "b,a", {}, {});
-  const ChildCommand second = mpirun_command(2, "b,a", {}, {});
-  unsetenv("LOCKSTEP_TRANSPORT");
-  EXPECT_EQ(first.environment.at("MASTER_ADDR"), "b");
-  EXPECT_EQ(first.environment.at("LOCKSTEP_SECRET").size(), 32u);
-  EXPECT_NE(first.environment.at("LOCKSTEP_SECRET"), second.environment.at("LOCKSTEP_SECRET"));
-  for (const char* name : {"MASTER_ADDR", "LOCKSTEP_SECRET", "LOCKSTEP_TRANSPORT"}) {
-    EXPECT_THAT(first.arguments, Contains(name));
-  }
-  EXPECT_FALSE(mpirun_command(2, "b,a", {}, {}).environment.contains("MASTER_ADDR"));
-}
-
 TEST(MpirunCommand, LeavesTheNumberOfThreadsToEachOfSeveralHosts) {
   unsetenv("OMP_NUM_THREADS");
   EXPECT_THAT(mpirun_command(2, "a,b", {}, {}).arguments, Not(Contains("OMP_NUM_THREADS")));

@@ -42,6 +42,8 @@ TEST(Progress, SaysOnWhichOfSeveralHostsTheRunDirectoryLies) {
   EXPECT_THAT(header_text(facts, false), HasSubstr("run        /local/run"));
   EXPECT_THAT(header_text(facts, false), Not(HasSubstr("host")));
   facts.host = "gpu3";
+  facts.transport = "TCP";
+  EXPECT_THAT(header_text(facts, false), HasSubstr(" threads, through TCP between hosts\n"));
   EXPECT_THAT(header_text(facts, false), HasSubstr("run        /local/run, on host gpu3"));
 }
 
