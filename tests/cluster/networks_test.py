@@ -44,9 +44,10 @@ class OnNetworks(unittest.TestCase):
         for name in ("eth1", "nobody"):
             self.on(host, "ip", "link", "set", name, "up")
 
-    def close_ports(self, host):
-        """All but those of ssh."""
-        for rule in ("-p tcp --dport 22 -j ACCEPT", "-p tcp --sport 22 -j ACCEPT", "-i eth0 -j DROP"):
+    def close_ports(self, host, *others):
+        """All but those of ssh and the others, which may be ranges."""
+        ways = [f"-p tcp --{end} {port} -j ACCEPT" for port in (22, *others) for end in ("dport", "sport")]
+        for rule in (*ways, "-i eth0 -j DROP"):
             self.on(host, "iptables", "-A", "INPUT", *rule.split())
 
     def train(self, way, **how):
@@ -126,6 +127,19 @@ class OnNetworks(unittest.TestCase):
         self.assertEqual((code, found["use"]), (3, None))
         self.assertRegex(self.missing_in(found), r"a connection from a to b at a free port .*\n.*from b to a at a free port")
         self.assertLess(seconds, LIMIT_S)
+
+    def test_a_firewall_that_lets_the_named_ports_pass(self):
+        """Those of ranks, and where mpirun starts them those of its daemons."""
+        for host in "ab":
+            self.close_ports(host, "20000:20016", "20100:20120")
+        ports = {"LOCKSTEP_MASTER_PORT": "20000"}
+        ended = Training(self.cluster, "variables", "ab", settings=SHORT, environment=ports).finish(PATIENCE_S)
+        self.assertEqual(ended.codes, [0, 0], ended)
+        # Of Open MPI 4 and of 5.
+        for name in ("OMPI_MCA_oob_tcp_dynamic_ipv4_ports", "PRTE_MCA_prte_dynamic_ipv4_ports"):
+            ports[name] = "20100-20120"
+        for way in ("hosts", "mpirun"):
+            self.trains(way, environment=ports, of_mpirun=("-x", "LOCKSTEP_MASTER_PORT"))
 
     def test_doctor_finds_nothing_wrong_between_hosts_that_reach_each_other(self):
         code, found, _ = self.doctor("a,b")

@@ -189,9 +189,10 @@ TcpRendezvous TcpRendezvous::from_word(const LaunchEnvironment& environment, con
   std::istringstream text(word);
   std::uint16_t port = 0;
   text >> port >> where.name;
-  if (!text)
+  if (!text) {
     throw PeerError("rank 0 says where it is in a way that this rank does not know",
                     "Start every rank with the same program.");
+  }
   where.key = key_of(where.name);
   where.ports = {port};
   where.addresses.assign(std::istream_iterator<std::string>(text), {});
