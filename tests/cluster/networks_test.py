@@ -86,14 +86,14 @@ class OnNetworks(unittest.TestCase):
 
     THROUGH_GOOD = {f"{way}{through}": {"options": ("--interface", GOOD), "of_mpirun": of_mpirun}
                     for way, of_mpirun in (("hosts", ()), ("mpirun", ("--mca", "oob_tcp_if_include", GOOD)))
-                    for through in ("", " through MPI")}
+                    for through in (" over TCP", " through MPI")}
 
     def test_a_container_engines_bridge_with_the_same_address_on_both_hosts(self):
         for host in "ab":
             self.add_docker(host)
         for way in ("hosts through MPI", "mpirun through MPI"):
             self.starts_or_says_why(way, r"docker0 172\.17\.0\.1/16(, no link)?, inside this host", "--interface")
-        for way in ("hosts", "mpirun"):
+        for way in ("hosts over TCP", "mpirun over TCP"):
             self.trains(way)
         for way, how in self.THROUGH_GOOD.items():
             self.trains(way, **how)
@@ -110,7 +110,7 @@ class OnNetworks(unittest.TestCase):
                  r"The networks of a are\n +eth0 10\.77\.0\.1/24\n", r"eth1 10\.79\.0\.1/24\n", "--interface")
         for way in ("hosts through MPI", "mpirun through MPI"):
             self.starts_or_says_why(way, *words)
-        for way in ("hosts", "mpirun"):
+        for way in ("hosts over TCP", "mpirun over TCP"):
             self.trains(way)
         for way, how in self.THROUGH_GOOD.items():
             self.trains(way, **how)
@@ -138,7 +138,7 @@ class OnNetworks(unittest.TestCase):
         # Of Open MPI 4 and of 5.
         for name in ("OMPI_MCA_oob_tcp_dynamic_ipv4_ports", "PRTE_MCA_prte_dynamic_ipv4_ports"):
             ports[name] = "20100-20120"
-        for way in ("hosts", "mpirun"):
+        for way in ("hosts over TCP", "mpirun over TCP"):
             self.trains(way, environment=ports, of_mpirun=("-x", "LOCKSTEP_MASTER_PORT"))
 
     def test_doctor_finds_nothing_wrong_between_hosts_that_reach_each_other(self):

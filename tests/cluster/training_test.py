@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import unittest
+from pathlib import Path
 
 from cluster import PATH, TREE, Cluster, missing
 from trainings import LOCKSTEP, WAYS, Training, unreachable
@@ -18,6 +19,10 @@ HEAVY = ("train.steps=6", "data.global_batch=48", "comm.bucket_mb=25", "comm.wir
 PATIENCE_S = 60
 # Rank 2, which waits for rank 1 as well, may not have come either.
 MISSED = r"rank 1 \(process \d+ on b\)(, rank 2 \(process \d+ on c\))? did not arrive within 5\.0 s"
+
+
+def has_rdma():
+    return any(any(Path("/sys/class", kind).glob("*")) for kind in ("infiniband", "cxi"))
 
 
 class OnHosts(unittest.TestCase):
@@ -34,8 +39,8 @@ class OnHosts(unittest.TestCase):
             ended = training.finish(PATIENCE_S)
             self.assertEqual(set(ended.codes), {0}, f"{way}: {ended}")
             found[way] = training.digest()
-            # Where MPI is asked for, and on one host, where nothing but its launcher says how.
-            through_mpi = way.endswith("through MPI") or (way in ("hosts", "mpirun") and len(hosts) == 1)
+            # Where MPI is asked for, and where nobody chooses: on one host, and on those of a machine with RDMA.
+            through_mpi = way.endswith("through MPI") or (way in ("hosts", "mpirun") and (len(hosts) == 1 or has_rdma()))
             self.assertEqual(training.transport(), "mpi" if through_mpi else "tcp", way)
             self.assertEqual("through TCP between hosts" in ended.texts[0], not through_mpi and len(hosts) > 1, ended)
         return found
