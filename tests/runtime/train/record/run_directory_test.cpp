@@ -50,7 +50,7 @@ class RunDirectoryTest : public testing::Test {
 TEST_F(RunDirectoryTest, ASaveWaitsForTheStepsBeforeItHoweverSlowTheDiskIs) {
   TrainOptions options;
   options.run_dir = folder_;
-  RunDirectory record(options, 1, 0.0);
+  RunDirectory record(options, 1, "", 0.0);
   record.begin(0, 0, 0, std::nullopt, "", "{}");
   std::promise<void> answer;
   set_storage_hook([answered = answer.get_future().share()](const StorageCall& call) {
@@ -70,7 +70,7 @@ TEST_F(RunDirectoryTest, ASaveWaitsForTheStepsBeforeItHoweverSlowTheDiskIs) {
 TEST_F(RunDirectoryTest, ASaveDoesNotWaitForADiskThatRefuses) {
   TrainOptions options;
   options.run_dir = folder_;
-  RunDirectory record(options, 1, 0.0);
+  RunDirectory record(options, 1, "", 0.0);
   record.begin(0, 0, 0, std::nullopt, "", "{}");
   set_storage_hook(
       [](const StorageCall& call) { return StorageFault{.error = call.path.ends_with("metrics.jsonl") ? ENOSPC : 0}; });
