@@ -116,7 +116,7 @@ Outcome Supervisor::outcome_without_mpirun() const {
 
 Outcome Supervisor::lost_rank(int rank) const {
   Outcome outcome = because(lost(rank));
-  outcome.where = fmt::format("rank {}, {}", rank, train::str(board_.get(rank)));
+  outcome.where = fmt::format("rank {}, {}", rank, moment_of(rank));
   return outcome;
 }
 
@@ -129,13 +129,20 @@ int Supervisor::culprit() const {
   return suspects_.front();
 }
 
+std::string Supervisor::moment_of(int rank) const {
+  const train::StatusBoard::Entry entry = ranks_.entry(rank);
+  const std::uint64_t step = newest_step();
+  const bool is_elsewhere = !supervised_.one_machine && entry.pid == 0;
+  return is_elsewhere && step > 0 ? fmt::format("at step {}", step) : train::str(entry);
+}
+
 Error Supervisor::lost(int rank) const {
   const train::StatusBoard::Entry entry = ranks_.entry(rank);
   const std::string process = entry.pid == 0 ? "" : fmt::format(" (pid {})", entry.pid);
   const auto signal = messages_.signals().find(rank);
   const bool killed = signal != messages_.signals().end();
   const std::string how = killed ? fmt::format("was killed (signal {})", signal->second) : "ended unexpectedly";
-  const std::string what = fmt::format("rank {}{} {} {}", rank, process, how, train::str(entry));
+  const std::string what = fmt::format("rank {}{} {} {}", rank, process, how, moment_of(rank));
   const bool has_joined = entry.phase >= RankPhase::kJoined && entry.phase != RankPhase::kNotJoined;
   if (messages_.signals().empty() && !has_joined) {
     // The first rank that cannot join ends by itself, with or without a note, and mpirun kills the others; its remark

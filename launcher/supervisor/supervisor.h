@@ -76,6 +76,8 @@ class Supervisor {
   std::optional<Error> not_started(std::chrono::milliseconds elapsed);
   /// That any rank of this machine has come to.
   std::uint64_t newest_step() const;
+  /// "in step 57, backward"; of a rank of another machine, which has no board, the step of those of this one.
+  std::string moment_of(int rank) const;
   /// Whether ranks that are done, or mpirun behind its last rank, take too long to end.
   bool end_hangs(std::chrono::milliseconds elapsed);
   /// The exit codes of the ranks, once all have ended; mpirun may never say.

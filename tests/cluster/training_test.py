@@ -147,6 +147,11 @@ exec {LOCKSTEP} "$@"
         self.assertIn("a rank that the launcher has started did not arrive within 5.0 s", ended.texts[0], ended)
         self.assertLess(ended.seconds, PATIENCE_S / 2, ended)
 
+    def test_a_rank_of_another_host_that_is_killed_is_named_with_the_step(self):
+        ended = Training(self.cluster, "hosts", "ab", settings=(*ENDLESS, "fault={kill{step:25 rank:1}}")).finish(PATIENCE_S)
+        self.assertEqual(ended.codes, [7], ended)
+        self.assertRegex(ended.texts[0], r"rank 1 was killed \(signal 9\) at step 2[456]\n", ended)
+
     def test_a_launcher_on_another_host_names_the_one_that_has_lost_its_power(self):
         self.assertIn("host c no longer answers", self.lose_power("c", "bc", launcher="a"))
 
