@@ -43,6 +43,7 @@ TEST(Progress, SaysOnWhichOfSeveralHostsTheRunDirectoryLies) {
   EXPECT_THAT(header_text(facts, false), Not(HasSubstr("host")));
   facts.host = "gpu3";
   facts.transport = "TCP";
+  facts.threads = 2;
   EXPECT_THAT(header_text(facts, false), HasSubstr(" threads, through TCP between hosts\n"));
   EXPECT_THAT(header_text(facts, false), HasSubstr("run        /local/run, on host gpu3"));
 }
