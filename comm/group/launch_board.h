@@ -11,13 +11,15 @@ namespace lockstep::comm {
 class LaunchBoard {
  public:
   virtual ~LaunchBoard() = default;
-  /// What rank 0 says under `name`, which is used once; it is not empty. A collective of all ranks; what the others say
-  /// does not count. Throws PeerError where not all ranks come within the timeout, or rank 0 was started otherwise.
-  virtual std::string word_of_rank_0(const std::string& name, const std::string& own) = 0;
+  /// A collective of all ranks: what rank 0 says about `subject`, "transport". A board serves each subject once. `own`
+  /// is what this rank would say: not empty on rank 0, and of no account on the others. Throws PeerError where not all
+  /// ranks come within the timeout, or rank 0 was started otherwise.
+  virtual std::string word_of_rank_0(const std::string& subject, const std::string& own) = 0;
 };
 
-/// That of mpirun and of srun --mpi=pmix, which is PMIx; MPI may be started while it is there. Null where this process
-/// has no such launcher, or the build no MPI. Throws EnvironmentError where the launcher is there and does not answer.
+/// The board of mpirun and of srun --mpi=pmix: PMIx. MPI may be started and ended while it exists. Null where no such
+/// launcher has started this process, or the build has no MPI. Throws EnvironmentError where the launcher does not
+/// answer.
 std::unique_ptr<LaunchBoard> launch_board(std::chrono::milliseconds timeout);
 
 }  // namespace lockstep::comm

@@ -15,8 +15,7 @@ namespace lockstep::comm {
 
 namespace {
 
-/// In Mbit/s; 0 or less where the system does not say.
-int speed_of(const Interface& interface) {
+int speed_in_system(const Interface& interface) {
   int speed = 0;
   std::ifstream("/sys/class/net/" + interface.name + "/speed") >> speed;
   return speed;
@@ -43,10 +42,14 @@ std::string chosen_address() {
 std::vector<std::string> addresses_of_this_host() {
   const std::string chosen = chosen_address();
   if (!chosen.empty()) return {chosen};
-  std::vector<Interface> ways = interfaces();
+  return addresses_of(interfaces(), speed_in_system);
+}
+
+std::vector<std::string> addresses_of(std::vector<Interface> ways,
+                                      const std::function<int(const Interface&)>& speed_of) {
   std::erase_if(ways, [](const Interface& each) { return each.is_loopback || !each.up || !each.has_link; });
   std::ranges::stable_sort(ways, {},
-                           [](const Interface& each) { return std::pair(each.is_internal, -speed_of(each)); });
+                           [&](const Interface& each) { return std::pair(each.is_internal, -speed_of(each)); });
   std::vector<std::string> addresses;
   for (const Interface& each : ways) addresses.push_back(each.address);
   return addresses;

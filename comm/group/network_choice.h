@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ std::string chosen_address();
 /// The addresses by which other hosts may reach this one, the most promising first: that of the chosen interface alone,
 /// or those of all that have a link, fast ones before slow ones, networks inside the host last.
 std::vector<std::string> addresses_of_this_host();
+/// The same of these interfaces. `speed_of`: in Mbit/s; 0 or less where the system does not say.
+std::vector<std::string> addresses_of(std::vector<Interface> ways,
+                                      const std::function<int(const Interface&)>& speed_of);
 
 /// Has Open MPI and NCCL, which read their own variables when they start, use the chosen interfaces. NCCL knows no
 /// networks, and interfaces may be called differently on each host, so that each rank names its own.

@@ -2,11 +2,11 @@
 #include "comm/group/transport_choice.h"
 
 #include <fmt/format.h>
+#include <glob.h>
 
 #include <algorithm>
-#include <array>
+#include <fstream>
 #include <string>
-#include <system_error>
 
 #include "comm/group/launcher_variables.h"
 #include "comm/group/slurm_step.h"
@@ -34,9 +34,25 @@ std::string wanted_transport() {
                    "It is mpi or tcp.");
 }
 
-/// Without a word of the user. Ranks of one machine need neither for their data.
-std::string best_transport(const LaunchEnvironment& environment) {
-  return environment.local_size == environment.size || has_rdma() ? "mpi" : "tcp";
+bool any(const fs::path& pattern) {
+  glob_t found{};
+  const bool some = glob(pattern.c_str(), 0, nullptr, &found) == 0;
+  globfree(&found);
+  return some;
+}
+
+bool any_active(const fs::path& ports) {
+  glob_t found{};
+  bool active = false;
+  if (glob((ports / "state").c_str(), 0, nullptr, &found) == 0) {
+    active = std::any_of(found.gl_pathv, found.gl_pathv + found.gl_pathc, [](const char* file) {
+      std::string state;
+      std::getline(std::ifstream(file), state);
+      return state.find("ACTIVE") != std::string::npos;
+    });
+  }
+  globfree(&found);
+  return active;
 }
 
 }  // namespace
@@ -62,20 +78,23 @@ bool joins_over_tcp(const LaunchEnvironment& environment, LaunchBoard* board) {
                      "Start them with the mpirun of Open MPI 4 or 5, with srun or with torchrun, or leave the variable "
                      "unset.");
   }
-  const std::string decided = board->word_of_rank_0("transport", wanted.empty() ? best_transport(environment) : wanted);
+  const std::string decided = board->word_of_rank_0("transport", transport_between_hosts());
   if (wanted.empty() || wanted == decided) return decided == "tcp";
   throw UsageError(fmt::format("environment variable {} is \"{}\" on rank {}, and rank 0 uses {}", kTransportVariable,
                                wanted, environment.rank, decided),
                    fmt::format("Set it for all ranks: mpirun -x {} hands it on to other hosts.", kTransportVariable));
 }
 
-bool has_rdma(const fs::path& classes) {
-  constexpr std::array kClasses{"infiniband", "cxi"};
-  return std::ranges::any_of(kClasses, [&](const char* name) {
-    std::error_code error;
-    const fs::directory_iterator devices(classes / name, error);
-    return !error && devices != fs::directory_iterator();
-  });
+std::string transport_between_hosts() {
+  const std::string wanted = wanted_transport();
+  if (!wanted.empty()) return wanted;
+  return has_rdma() ? "mpi" : "tcp";
+}
+
+bool has_rdma(const fs::path& root) {
+  // A container may see the host's devices and not be allowed to open them.
+  const bool usable = any(root / "dev/infiniband/uverbs*") && any_active(root / "sys/class/infiniband/*/ports/*");
+  return usable || any(root / "sys/class/cxi/*");
 }
 
 }  // namespace lockstep::comm

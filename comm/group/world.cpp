@@ -72,9 +72,9 @@ World World::from_environment(const CommunicatorOptions& options) {
     return world;
   }
   if (environment.launcher == LaunchEnvironment::Launcher::kSlurm) refuse_pmi2();
+  apply_network_choice();
   std::unique_ptr<LaunchBoard> board = needs_board(environment) ? launch_board(options.timeout) : nullptr;
   const bool without_mpi = joins_over_tcp(environment, board.get());
-  apply_network_choice();
   const auto [joined, neighbours] = join_ranks(environment, options, without_mpi, board.get());
   const int rank = joined.transport->rank();
   if (!without_mpi) {

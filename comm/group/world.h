@@ -32,7 +32,7 @@ class World {
   int size() const { return communicator_->size(); }
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
-  /// What joins the ranks, and carries data between those of several hosts: "mpi", "tcp"; empty for a lone process.
+  /// What joins the ranks, and carries data between CPUs of several hosts: "mpi", "tcp"; empty for a lone process.
   const std::string& transport() const { return transport_; }
   /// How long MPI_Init took; 0 where MPI was not started here.
   std::chrono::duration<double, std::milli> mpi_start_time() const { return mpi_start_time_; }

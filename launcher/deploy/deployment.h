@@ -16,7 +16,7 @@ struct Deployment {
   int gpus = 0;        ///< of a node
   int cpus = 0;        ///< cores of a rank; 0: not given
   int minutes = 0;     ///< after which it is ended; 0: no limit
-  bool plain = false;  ///< ranks join over TCP, not through MPI
+  bool plain = false;  ///< ranks join over TCP; no launcher of MPI starts them
   // Of containers:
   std::string image;
   std::string claim;   ///< the PersistentVolumeClaim with the folder's files

@@ -9,8 +9,8 @@ namespace lockstep::launcher {
 namespace {
 
 constexpr const char* kMpiJob =
-    R"(# A training whose ranks join through MPI, for the MPI operator of Kubeflow. The image has sshd: the target `cluster`
-# of the Containerfile.
+    R"(# A training whose ranks mpirun starts, for the MPI operator of Kubeflow. The image has sshd: the target `cluster` of
+# the Containerfile.
 #   kubectl apply -f FILE
 apiVersion: kubeflow.org/v2beta1
 kind: MPIJob

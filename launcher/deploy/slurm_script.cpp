@@ -58,7 +58,7 @@ std::string slurm_script(const Deployment& deployment) {
   if (deployment.gpus > 0) script += fmt::format("#SBATCH --gpus-per-node={}\n", deployment.gpus);
   const int minutes = deployment.minutes > 0 ? deployment.minutes : kMinutesOfADay;
   return script + fmt::format(kBody, minutes / 60, minutes % 60, kSecondsToSave,
-                              deployment.plain ? "Ranks join over TCP." : "Ranks join through MPI.",
+                              deployment.plain ? "Ranks join over TCP." : "Ranks are started with PMIx.",
                               deployment.plain ? "none" : "pmix", shell_command(deployment), kRestarts);
 }
 

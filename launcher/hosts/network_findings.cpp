@@ -127,7 +127,8 @@ void judge_way(const Json& ways, const Json& way, const std::string& best, std::
   } else {
     findings.push_back(finding(
         fmt::format("a connection from {} through {} ({}: {})", pair, text("network"), text("address"), text("reason")),
-        "Open MPI uses every network that two hosts have, and waits for one that leads nowhere", choice_of(best)));
+        "through MPI, which uses every network that two hosts have, ranks wait for one that leads nowhere",
+        choice_of(best)));
   }
 }
 

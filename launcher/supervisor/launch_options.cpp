@@ -31,7 +31,9 @@ void LaunchOptions::add_to(CLI::App& command, bool restarts) {
       ->type_name("A:4,B:4")
       ->check(not_empty());
   add_interface(command, interface);
-  command.add_option("--transport", transport, "what carries data between --hosts, to the same bits; default: mpi")
+  command
+      .add_option("--transport", transport,
+                  "what carries data between --hosts, to the same bits; default: tcp, or mpi with RDMA")
       ->check(CLI::IsMember({"mpi", "tcp"}))
       ->each([](const std::string& value) { setenv(comm::kTransportVariable, value.c_str(), 1); });
   command.add_option("--device", device, "what to compute on")

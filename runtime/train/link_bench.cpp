@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "comm/group/seating.h"
+#include "comm/group/transport_choice.h"
 #include "runtime/tensor/stream.h"
 
 namespace lockstep::train {
@@ -82,7 +84,9 @@ MeasuredLinks measure_links(Communicator& communicator, int threads) {
   MeasuredLinks measured{.layout = layout_of(topology)};
   RankLinks& links = measured.links;
   measured.spare_cores = topology.machine_cores >= topology.machine_ranks * (threads + 1);
-  if (communicator.description().starts_with("tcp")) links.hosts = RankLinks::Between::kTcp;
+  // On one host the ranks have not chosen: these are the costs of a run on several.
+  const std::string transport = topology.one_node() ? comm::transport_between_hosts() : communicator.description();
+  if (transport.starts_with("tcp")) links.hosts = RankLinks::Between::kTcp;
   const auto host = communicator.split(topology.local.front(), communicator.rank(), "bench a host");
   if (host->size() > 1) {
     const AllReduceTimes times = time_all_reduces(*host, median_time);

@@ -99,7 +99,8 @@ RunFacts TrainingLoop::facts() const {
   const std::string& host = hosts_.front();
   if (std::ranges::any_of(hosts_, [&host](const std::string& other) { return other != host; })) {
     facts.host = host;
-    facts.transport = world_.transport() == "tcp" ? "TCP" : "MPI";
+    // NCCL carries the data of GPUs.
+    if (options_.device == kCpu) facts.transport = world_.transport() == "tcp" ? "TCP" : "MPI";
   }
   return facts;
 }

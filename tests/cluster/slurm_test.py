@@ -12,7 +12,7 @@ import unittest
 from cluster import PATH, Cluster, missing
 from slurm import Slurm
 from slurm import missing as missing_slurm
-from trainings import JOB, LOCKSTEP, ONE_THREAD, SLURM_WAYS, Run, Training, unreachable
+from trainings import JOB, LOCKSTEP, ONE_THREAD, SLURM_WAYS, Run, Training, has_rdma, unreachable
 
 SHORT = ("train.steps=12", "schedule=unset", "train.eval_every=0")
 # Two seconds over a fast link.
@@ -111,13 +111,20 @@ class UnderSlurm(unittest.TestCase):
                 ended = training.finish(PATIENCE_S)
                 self.assertEqual(set(ended.codes), {0}, f"{way} on {hosts}: {ended}")
                 digests[way] = training.digest()
+                through_mpi = way.endswith("through MPI") or (way == "srun with PMIx" and (len(hosts) == 1 or has_rdma()))
+                self.assertEqual(training.transport(), "mpi" if through_mpi else "tcp", way)
             self.assertEqual(len(set(digests.values())), 1, f"{hosts}, {ranks_a_host} ranks a host: {digests}")
 
     def test_a_batch_script_trains_to_the_end(self):
         self.assert_whole(self.start("whole"), 0)
 
     def test_a_batch_script_of_ranks_that_join_through_mpi_survives_the_loss_of_one(self):
-        self.assert_whole(self.start("mpi", way="pmix", settings=("fault={kill{step:25 rank:1}}",)), 1)
+        job = self.start("mpi", "--export", "ALL,LOCKSTEP_TRANSPORT=mpi", way="pmix", settings=("fault={kill{step:25 rank:1}}",))
+        self.assert_whole(job, 1)
+        self.assertEqual(job.transport(), "mpi")
+
+    def test_a_batch_script_of_ranks_that_slurm_starts_with_pmix_survives_the_loss_of_one(self):
+        self.assert_whole(self.start("pmix", way="pmix", settings=("fault={kill{step:25 rank:1}}",)), 1)
 
     def test_a_job_that_loses_a_rank_is_requeued_and_goes_on(self):
         self.assert_whole(self.start("killed", settings=("fault={kill{step:25 rank:1}}",)), 1)

@@ -26,6 +26,12 @@ def unreachable(lockstep=LOCKSTEP):
     return "" if lockstep.is_relative_to(TREE) else f"{lockstep} lies outside {TREE}, which is what hosts see"
 
 
+def has_rdma():
+    """Whether ranks of MPI's launchers on several hosts take MPI where nobody says what to take."""
+    devices, ports = Path("/dev/infiniband").glob("uverbs*"), Path("/sys/class/infiniband").glob("*/ports/*/state")
+    return (any(devices) and any("ACTIVE" in port.read_text() for port in ports)) or any(Path("/sys/class/cxi").glob("*"))
+
+
 class Ended:
     def __init__(self, codes, texts, seconds):
         self.codes = codes  # of each process that was started, the first one's first; None: it did not end
@@ -73,8 +79,8 @@ class Training(Run):
         train = [lockstep, "train", job, "--run-dir", f"/shared/{name}", "--device", "cpu", *options]
         for setting in settings:
             train += ["--set", setting]
-        for name, transport in TRANSPORTS.items():
-            if way.endswith(name):
+        for through, transport in TRANSPORTS.items():
+            if way.endswith(through):
                 train += ["--transport", transport]
         places = ",".join(f"{host}:{ranks_a_host}" for host in hosts)
         if way.startswith("hosts"):

@@ -138,7 +138,8 @@ class CheckFloors(unittest.TestCase):
         }))
 
     def test_mpi_outside_its_room_is_found(self):
-        for line in ("MPI_Comm comm;", "#include <mpi.h>", "  MPI_Barrier(comm);"):
+        for line in ("MPI_Comm comm;", "#include <mpi.h>", "  MPI_Barrier(comm);", "#include <pmix.h>",
+                     "PMIx_Init(nullptr, nullptr, 0);", "pmix_proc_t own;"):
             self.expect_one({"comm/group/world.cpp": f"{LICENSE}{line}\n"}, "world.cpp:2:", "outside comm/group/mpi/")
         self.assertEqual([], findings({"comm/group/mpi/mpi_comm.cpp": LICENSE + "#include <mpi.h>\nMPI_Comm comm;\n",
                                        "comm/group/world.cpp": LICENSE + "// before MPI_Init\n",

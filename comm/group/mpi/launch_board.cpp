@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <pmix.h>
 
+#include <atomic>
 #include <future>
 
 #include "comm/group/launcher_variables.h"
@@ -21,16 +22,22 @@ void check_pmix(pmix_status_t status, const char* call) {
       "Start them with the mpirun of the Open MPI that this program is built with, or with srun.");
 }
 
+pmix_info_t switched_on(const char* attribute) {
+  const bool yes = true;
+  pmix_info_t info;
+  PMIX_INFO_LOAD(&info, attribute, &yes, PMIX_BOOL);
+  return info;
+}
+
 /// A wait of all ranks that is under way.
 struct Fence {
-  Fence() {
-    const bool yes = true;
-    PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
-  }
   pmix_proc_t all{};
-  pmix_info_t collect{};
+  pmix_info_t collect = switched_on(PMIX_COLLECT_DATA);
   std::promise<pmix_status_t> status;
 };
+
+/// Boards of this process: a later one finds nothing that an earlier one has left.
+std::atomic<int> boards = 0;
 
 class PmixBoard final : public LaunchBoard {
  public:
@@ -44,12 +51,13 @@ class PmixBoard final : public LaunchBoard {
     if (!lost_) PMIx_Finalize(nullptr, 0);
   }
 
-  std::string word_of_rank_0(const std::string& name, const std::string& own) override {
-    const std::string key = "lockstep." + name;
+  std::string word_of_rank_0(const std::string& subject, const std::string& own) override {
+    const std::string key = fmt::format("lockstep.{}.{}", number_, subject);
+    const std::string what = "start of the run, where rank 0 says its " + subject;
     if (own_.rank == 0) put(key, own);
     check_pmix(PMIx_Commit(), "PMIx_Commit");
-    meet(name);
-    return get(key, name);
+    meet(what);
+    return get(key, what);
   }
 
  private:
@@ -67,7 +75,7 @@ class PmixBoard final : public LaunchBoard {
   }
 
   /// Waits for all ranks, which then have what each has put.
-  void meet(const std::string& name) {
+  void meet(const std::string& what) {
     auto fence = std::make_unique<Fence>();
     fence->all = process(PMIX_RANK_WILDCARD);
     std::future<pmix_status_t> status = fence->status.get_future();
@@ -78,16 +86,21 @@ class PmixBoard final : public LaunchBoard {
     check_pmix(PMIx_Fence_nb(&fence->all, 1, &fence->collect, 1, tell, fence.get()), "PMIx_Fence");
     fence.release();  // PMIx has it until it answers, which may be never
     lost_ = status.wait_for(timeout_) != std::future_status::ready;
-    if (lost_) throw late("start of the run (" + name + ")", "a rank that the launcher has started", timeout_);
-    check_pmix(status.get(), "PMIx_Fence");
+    if (lost_) throw late(what, "a rank that the launcher has started", timeout_);
+    if (const pmix_status_t reached = status.get(); reached != PMIX_SUCCESS) {
+      throw PeerError(fmt::format("{}: not all ranks have come ({})", what, PMIx_Error_string(reached)),
+                      "Look for the first error of another rank.");
+    }
   }
 
-  std::string get(const std::string& key, const std::string& name) const {
+  /// From the launcher's process on this host, which has it or never gets it.
+  std::string get(const std::string& key, const std::string& what) const {
     const pmix_proc_t first = process(0);
+    const pmix_info_t at_once = switched_on(PMIX_IMMEDIATE);
     pmix_value_t* value = nullptr;
-    const pmix_status_t status = PMIx_Get(&first, key.c_str(), nullptr, 0, &value);
+    const pmix_status_t status = PMIx_Get(&first, key.c_str(), &at_once, 1, &value);
     if (status != PMIX_SUCCESS || value->type != PMIX_STRING) {
-      throw PeerError(fmt::format("start of the run: rank 0 says nothing about the {}", name),
+      throw PeerError(what + ": it says nothing",
                       "Start every rank in the same way: LOCKSTEP_TRANSPORT is the same on each, or unset (mpirun -x "
                       "LOCKSTEP_TRANSPORT hands it on to other hosts).");
     }
@@ -98,6 +111,7 @@ class PmixBoard final : public LaunchBoard {
 
   std::chrono::milliseconds timeout_;
   pmix_proc_t own_{};
+  int number_ = ++boards;
   bool lost_ = false;  ///< a rank has not come
 };
 

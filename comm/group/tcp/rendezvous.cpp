@@ -171,6 +171,7 @@ TcpRendezvous TcpRendezvous::on_this_host(const LaunchEnvironment& environment) 
   TcpRendezvous where = ways_of(environment);
   if (is_on_several_hosts(environment)) {
     where.addresses = addresses_of_this_host();
+    if (is_set("MASTER_ADDR")) where.addresses.insert(where.addresses.begin(), text_in("MASTER_ADDR"));
     if (where.addresses.empty()) {
       throw EnvironmentError(
           fmt::format("{}, on which rank 0 is, has no address by which other hosts reach it", host_name()),

@@ -17,16 +17,15 @@ namespace lockstep::comm {
 /// Where ranks find rank 0.
 ///
 /// Those of mpirun and of srun --mpi=pmix are told by rank 0, on the launcher's board: it listens at any port, and says
-/// which, under which addresses its host may be reached, and what the key is made of. For all others it is in the
-/// environment: MASTER_ADDR names rank 0's machine. MASTER_PORT itself is torchrun's own there when it says so
-/// (TORCHELASTIC_USE_AGENT_STORE=True); so rank 0 listens at the first free port of the kPorts that begin with it, or
-/// behind it, and the others try them all: the greeting tells whether it is rank 0 of the same run that they have
-/// found. Where the environment gives the run no name, it is one of the same job and number of ranks. Tasks of a step
-/// of Slurm need neither of the two: rank 0 is on the first host of SLURM_STEP_NODELIST, the numbers of job and step
-/// choose kPorts between 20000 and 24095 and are the run's name.
-/// LOCKSTEP_MASTER_PORT names one port instead, for where a firewall has to know it; ranks then listen for each other
-/// at the first free one of the kPorts behind it. Ranks that are all on one machine use its loopback interface,
-/// whatever MASTER_ADDR is called.
+/// which, under which addresses its host may be reached, MASTER_ADDR first where it is set, and what the key is made
+/// of. For all others it is in the environment: MASTER_ADDR names rank 0's machine. MASTER_PORT itself is torchrun's
+/// own there when it says so (TORCHELASTIC_USE_AGENT_STORE=True); so rank 0 listens at the first free port of the
+/// kPorts that begin with it, or behind it, and the others try them all: the greeting tells whether it is rank 0 of the
+/// same run that they have found. Where the environment gives the run no name, it is one of the same job and number of
+/// ranks. Tasks of a step of Slurm need neither of the two: rank 0 is on the first host of SLURM_STEP_NODELIST, the
+/// numbers of job and step choose kPorts between 20000 and 24095 and are the run's name. LOCKSTEP_MASTER_PORT names one
+/// port instead, for where a firewall has to know it; ranks then listen for each other at the first free one of the
+/// kPorts behind it. Ranks that are all on one machine use its loopback interface, whatever MASTER_ADDR is called.
 struct TcpRendezvous {
   static constexpr int kPorts = 16;
 

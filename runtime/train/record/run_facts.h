@@ -23,7 +23,7 @@ struct RunFacts {
   std::int64_t steps_per_epoch = 0;
   int ranks = 1;
   int threads = 1;        ///< of a rank
-  std::string transport;  ///< what carries data between hosts, where there are several
+  std::string transport;  ///< what carries data between CPUs of several hosts; else empty
   std::string device;
   std::string precision;
   std::filesystem::path run_dir;

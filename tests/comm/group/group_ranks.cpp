@@ -78,8 +78,8 @@ TEST_P(Collectives, DescribesHowTheRanksReachEachOther) {
   } else if (size() == 1) {
     EXPECT_EQ(group().description(), "self");
   } else {
-    const bool tcp = launch_environment().launcher == LaunchEnvironment::Launcher::kTorchrun ||
-                     std::getenv(kTransportVariable) != nullptr;
+    const bool told = std::getenv(kTransportVariable) != nullptr && transport_between_hosts() == "tcp";
+    const bool tcp = told || launch_environment().launcher == LaunchEnvironment::Launcher::kTorchrun;
     const std::string transport = tcp ? "tcp" : "mpi";
     EXPECT_EQ(world_->transport(), transport);
     if (GetParam() == Path::kWindow || GetParam() == Path::kPrivate) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
@@ -11,6 +13,7 @@
 namespace lockstep::comm {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -45,10 +48,35 @@ TEST_F(NetworkChoice, OfANetworkIsAnInterfacesNameToEachLibrary) {
   EXPECT_EQ(chosen_address(), "127.0.0.1");
 }
 
-TEST_F(NetworkChoice, OfNoneIsEveryAddressThatMayLeadOut) {
-  for (const std::string& address : addresses_of_this_host()) EXPECT_NE(address, "127.0.0.1");
+TEST_F(NetworkChoice, IsTheOneAddressThatOthersAreTold) {
   setenv(kInterfaceVariable, "lo", 1);
-  EXPECT_THAT(addresses_of_this_host(), testing::ElementsAre("127.0.0.1"));
+  EXPECT_THAT(addresses_of_this_host(), ElementsAre("127.0.0.1"));
+}
+
+TEST(Addresses, AreThoseThatMayLeadOutTheMostPromisingFirst) {
+  const auto way = [](const char* name, const char* address) {
+    return Interface{.name = name, .address = address, .up = true, .has_link = true};
+  };
+  Interface loopback = way("lo", "127.0.0.1");
+  loopback.is_loopback = true;
+  Interface docker = way("docker0", "172.17.0.1");
+  docker.is_internal = true;
+  Interface off = way("eth3", "10.0.3.1");
+  off.up = false;
+  Interface unplugged = way("eth4", "10.0.4.1");
+  unplugged.has_link = false;
+  const std::vector<Interface> all{loopback,
+                                   docker,
+                                   way("eth0", "10.0.0.1"),
+                                   way("eth1", "10.0.1.1"),
+                                   way("eth2", "10.0.2.1"),
+                                   way("eth2", "fd00::2"),
+                                   off,
+                                   unplugged};
+  const auto speed = [](const Interface& each) {
+    return each.name == "eth2" ? 100000 : each.name == "eth1" ? 10000 : -1;
+  };
+  EXPECT_THAT(addresses_of(all, speed), ElementsAre("10.0.2.1", "fd00::2", "10.0.1.1", "10.0.0.1", "172.17.0.1"));
 }
 
 TEST_F(NetworkChoice, OfWhatThisHostLacksListsWhatItHas) {

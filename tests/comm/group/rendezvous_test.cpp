@@ -127,6 +127,14 @@ TEST(RunOfMpirun, IsFoundAtTheAddressesOfRank0sHost) {
   EXPECT_EQ(other.str(), "127.0.0.1 or fd00::1, port 41233");
 }
 
+TEST(RunOfMpirun, IsFoundFirstWhereTheUserSays) {
+  setenv("LOCKSTEP_INTERFACE", "lo", 1);
+  setenv("MASTER_ADDR", "published", 1);
+  EXPECT_THAT(TcpRendezvous::on_this_host(rank_of_mpirun(0, 1)).addresses, ElementsAre("published", "127.0.0.1"));
+  EXPECT_THAT(TcpRendezvous::on_this_host(rank_of_mpirun(0, 2)).addresses, IsEmpty()) << "all are on this machine";
+  for (const char* name : {"LOCKSTEP_INTERFACE", "MASTER_ADDR"}) unsetenv(name);
+}
+
 TEST(RunOfMpirun, HasAKeyThatAlsoTakesTheUsersSecret) {
   const std::string word = "41233 name";
   const RunKey open = TcpRendezvous::from_word(rank_of_mpirun(1, 2), word).key;

@@ -5,8 +5,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
+#include "comm/group/versions.h"
 #include "runtime/base/error.h"
 #include "tests/support/folder.h"
 
@@ -21,8 +23,8 @@ using testing::IsEmpty;
 class Board final : public LaunchBoard {
  public:
   explicit Board(std::string word = "") : word_(std::move(word)) {}
-  std::string word_of_rank_0(const std::string& name, const std::string& own) override {
-    EXPECT_EQ(name, "transport");
+  std::string word_of_rank_0(const std::string& subject, const std::string& own) override {
+    EXPECT_EQ(subject, "transport");
     return word_.empty() ? own : word_;
   }
 
@@ -44,7 +46,16 @@ class TransportChoice : public testing::Test {
 
 TEST_F(TransportChoice, BetweenHostsOfMpirunIsTcpWithoutRdma) {
   EXPECT_TRUE(needs_board(rank_of(Launcher::kMpi)));
-  EXPECT_EQ(joins_over_tcp(rank_of(Launcher::kMpi), &board_), !has_rdma());
+  EXPECT_EQ(transport_between_hosts(), has_rdma() ? "mpi" : "tcp");
+  EXPECT_EQ(joins_over_tcp(rank_of(Launcher::kMpi), &board_), transport_between_hosts() == "tcp");
+}
+
+TEST_F(TransportChoice, OfTasksThatSlurmStartsWithPmixIsThatOfMpirun) {
+  if (mpi_version().empty()) GTEST_SKIP() << "a build without MPI";
+  setenv("PMIX_RANK", "1", 1);
+  Board mpi("mpi");
+  EXPECT_TRUE(needs_board(rank_of(Launcher::kSlurm)));
+  EXPECT_FALSE(joins_over_tcp(rank_of(Launcher::kSlurm), &mpi));
 }
 
 TEST_F(TransportChoice, IsRank0sForAll) {
@@ -102,13 +113,30 @@ TEST_F(TransportChoice, OfAnotherNameIsRefused) {
   EXPECT_THROW(needs_board(rank_of(Launcher::kMpi)), UsageError);
 }
 
-TEST(Rdma, IsWhereTheSystemListsADeviceOfIt) {
-  const Folder classes;
-  EXPECT_FALSE(has_rdma(classes.path()));
-  std::filesystem::create_directories(classes.path() / "infiniband");
-  EXPECT_FALSE(has_rdma(classes.path())) << "its driver is there, and no device";
-  std::filesystem::create_directories(classes.path() / "cxi" / "cxi0");
-  EXPECT_TRUE(has_rdma(classes.path()));
+/// As the system lists a card with a port in this state.
+void add_card(const std::filesystem::path& root, const std::string& state) {
+  const std::filesystem::path port = root / "sys/class/infiniband/mlx5_0/ports/1";
+  std::filesystem::create_directories(port);
+  std::ofstream(port / "state") << state << "\n";
+}
+
+TEST(Rdma, IsWhereACardHasAnActivePortThatMayBeUsed) {
+  const Folder root;
+  EXPECT_FALSE(has_rdma(root.path()));
+  add_card(root.path(), "4: ACTIVE");
+  EXPECT_FALSE(has_rdma(root.path())) << "a container sees it and has no device";
+  std::filesystem::create_directories(root.path() / "dev/infiniband/uverbs0");
+  EXPECT_TRUE(has_rdma(root.path()));
+  add_card(root.path(), "1: DOWN");
+  EXPECT_FALSE(has_rdma(root.path()));
+}
+
+TEST(Rdma, IsSlingshotToo) {
+  const Folder root;
+  std::filesystem::create_directories(root.path() / "sys/class/cxi");
+  EXPECT_FALSE(has_rdma(root.path())) << "its driver is there, and no device";
+  std::filesystem::create_directories(root.path() / "sys/class/cxi/cxi0");
+  EXPECT_TRUE(has_rdma(root.path()));
 }
 
 // Without mpirun there is none.
