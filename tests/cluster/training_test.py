@@ -125,7 +125,7 @@ exec {LOCKSTEP} "$@"
                 ("mpi", "tcp", 2, 'LOCKSTEP_TRANSPORT is "tcp" on rank 1, and rank 0 uses mpi'),
                 ("", "tcp", 2 if has_rdma() else 0, "")):
             variables = {"TRANSPORT_OF_B": of_b, **({"LOCKSTEP_TRANSPORT": of_a} if of_a else {})}
-            ended = Training(self.cluster, "mpirun", "ab", settings=(*SHORT, "comm.timeout_s=5"), environment=variables,
+            ended = Training(self.cluster, "mpirun", "ab", settings=SHORT, environment=variables,
                              of_mpirun=("-x", "TRANSPORT_OF_B"), lockstep="/shared/told").finish(PATIENCE_S)
             self.assertEqual(ended.codes, [code], f"{of_a} and {of_b}: {ended}")
             self.assertIn(words or "through TCP between hosts", ended.texts[0], ended)
