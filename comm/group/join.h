@@ -33,8 +33,8 @@ struct Joined {
 Joined join_mpi(const LaunchEnvironment& environment, const CommunicatorOptions& options);
 
 /// Joins over TCP, through rank 0 (tcp/rendezvous.h), which says on `board` where it is; without a board, the
-/// environment does. Every build has this. Throws PeerError that names the ranks that
-/// do not come, UsageError for a missing or wrong variable, EnvironmentError where rank 0 cannot listen or refuses.
+/// environment does. Every build has this. Throws PeerError that names the ranks that do not come, UsageError for a
+/// missing or wrong variable, EnvironmentError where rank 0 cannot listen or refuses.
 Joined join_tcp(const LaunchEnvironment& environment, const CommunicatorOptions& options, LaunchBoard* board);
 
 }  // namespace lockstep::comm

@@ -11,6 +11,8 @@ struct LaunchEnvironment {
   int size = 1;
   int local_rank = 0;
   int local_size = 1;
+
+  bool on_several_hosts() const { return local_size < size; }
 };
 
 /// Throws UsageError for variables of several ranks that do not say which one this is: each would train alone.

@@ -22,7 +22,8 @@ std::string chosen_address();
 /// The addresses by which other hosts may reach this one, the most promising first: that of the chosen interface alone,
 /// or those of all that have a link, fast ones before slow ones, networks inside the host last.
 std::vector<std::string> addresses_of_this_host();
-/// The same of these interfaces. `speed_of`: in Mbit/s; 0 or less where the system does not say.
+/// Chooses and sorts these interfaces in that way. `speed_of` returns an interface's speed in Mbit/s, 0 or less where
+/// the system does not report one.
 std::vector<std::string> addresses_of(std::vector<Interface> ways,
                                       const std::function<int(const Interface&)>& speed_of);
 

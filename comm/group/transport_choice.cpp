@@ -25,7 +25,7 @@ bool starts_mpi(LaunchEnvironment::Launcher launcher) {
   return launcher != Launcher::kTorchrun;
 }
 
-/// What LOCKSTEP_TRANSPORT says; empty where it says nothing.
+/// The value of LOCKSTEP_TRANSPORT; empty where it is not set.
 std::string wanted_transport() {
   if (!is_set(kTransportVariable)) return "";
   const std::string transport = text_in(kTransportVariable);
@@ -59,7 +59,7 @@ bool any_active(const fs::path& ports) {
 
 bool needs_board(const LaunchEnvironment& environment) {
   const std::string wanted = wanted_transport();
-  return starts_mpi(environment.launcher) && (wanted == "tcp" || environment.local_size < environment.size);
+  return starts_mpi(environment.launcher) && (wanted == "tcp" || environment.on_several_hosts());
 }
 
 bool joins_over_tcp(const LaunchEnvironment& environment, LaunchBoard* board) {

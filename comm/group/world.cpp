@@ -51,7 +51,7 @@ JoinedRanks join_ranks(const LaunchEnvironment& environment, const CommunicatorO
     return {joined, std::make_shared<Neighbours>(*joined.transport, options.shared_memory)};
   } catch (const PeerError& error) {
     // Ranks of one machine use no network. Over TCP the address is in the error.
-    if (without_mpi || environment.local_size == environment.size) throw;
+    if (without_mpi || !environment.on_several_hosts()) throw;
     throw PeerError(fmt::format("{}, as rank {} (process {} on {}) sees it\n{}", error.what(), environment.rank,
                                 getpid(), host_name(), networks_of_this_host()),
                     error.advice() + std::string(kChooseNetwork));

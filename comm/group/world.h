@@ -32,7 +32,8 @@ class World {
   int size() const { return communicator_->size(); }
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
-  /// What joins the ranks, and carries data between CPUs of several hosts: "mpi", "tcp"; empty for a lone process.
+  /// The transport that joins the ranks: "mpi" or "tcp"; empty for a lone process. It also carries the data between
+  /// CPUs of several hosts.
   const std::string& transport() const { return transport_; }
   /// How long MPI_Init took; 0 where MPI was not started here.
   std::chrono::duration<double, std::milli> mpi_start_time() const { return mpi_start_time_; }

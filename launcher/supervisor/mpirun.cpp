@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/supervisor/mpirun.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <sstream>
 
 #include "comm/group/network_choice.h"
 #include "launcher/hosts/host_list.h"

@@ -15,7 +15,7 @@ namespace lockstep::train {
 /// schedule, the loop, progress, checkpoints, the run's job.pbtxt) knows steps alone. Another job, and one of which
 /// steps_per_epoch is not known (0), stays as it is. Throws FieldError for more steps than 32 bits count.
 job::Job with_steps(job::Job job, std::int64_t steps_per_epoch);
-/// The same for a job that trains on `data`.
+/// The same with the steps of an epoch of `data`, which the job trains on.
 job::Job with_steps(job::Job job, const data::Dataset& data);
 
 }  // namespace lockstep::train

@@ -23,7 +23,8 @@ endfunction()
 
 if(LOCKSTEP_PRECOMPILES)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "int main() {}\n")
-  # From version 13 on GCC takes them only where the level of optimisation is theirs: one set for each of lockstep_library.
+  # GCC 14 takes them only where the level of optimisation is theirs, GCC 12 at any level; 13 is taken to be as 14. So there
+  # is one set for each level of lockstep_library.
   set(levels "")
   if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     set(levels -O1 -Og)

@@ -140,12 +140,11 @@ RunKey key_of(const std::string& name) {
   return sha256(std::as_bytes(std::span(all)));
 }
 
-bool is_on_several_hosts(const LaunchEnvironment& environment) { return environment.local_size < environment.size; }
-
-/// What holds whoever says where rank 0 is. No ports where LOCKSTEP_MASTER_PORT names none.
-TcpRendezvous ways_of(const LaunchEnvironment& environment) {
+/// The part that each rank reads from its own environment: the address of LOCKSTEP_INTERFACE and the ports of
+/// LOCKSTEP_MASTER_PORT. `ports` is empty where that variable is not set.
+TcpRendezvous own_settings(const LaunchEnvironment& environment) {
   TcpRendezvous where;
-  if (is_on_several_hosts(environment)) where.own_address = chosen_address();
+  if (environment.on_several_hosts()) where.own_address = chosen_address();
   if (is_set("LOCKSTEP_MASTER_PORT")) {
     const int port = port_in("LOCKSTEP_MASTER_PORT");
     where.ports = {static_cast<std::uint16_t>(port)};
@@ -158,8 +157,8 @@ TcpRendezvous ways_of(const LaunchEnvironment& environment) {
 
 TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environment) {
   const Run run = run_of(environment);
-  TcpRendezvous where = ways_of(environment);
-  if (is_on_several_hosts(environment)) where.addresses = {run.address};
+  TcpRendezvous where = own_settings(environment);
+  if (environment.on_several_hosts()) where.addresses = {run.address};
   if (where.ports.empty()) where.ports = ports_from(run.port);
   where.name = run.name;
   where.key = key_of(run.name);
@@ -168,8 +167,8 @@ TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environme
 }
 
 TcpRendezvous TcpRendezvous::on_this_host(const LaunchEnvironment& environment) {
-  TcpRendezvous where = ways_of(environment);
-  if (is_on_several_hosts(environment)) {
+  TcpRendezvous where = own_settings(environment);
+  if (environment.on_several_hosts()) {
     where.addresses = addresses_of_this_host();
     if (is_set("MASTER_ADDR")) where.addresses.insert(where.addresses.begin(), text_in("MASTER_ADDR"));
     if (where.addresses.empty()) {
@@ -186,7 +185,7 @@ TcpRendezvous TcpRendezvous::on_this_host(const LaunchEnvironment& environment) 
 }
 
 TcpRendezvous TcpRendezvous::from_word(const LaunchEnvironment& environment, const std::string& word) {
-  TcpRendezvous where = ways_of(environment);
+  TcpRendezvous where = own_settings(environment);
   std::istringstream text(word);
   std::uint16_t port = 0;
   text >> port >> where.name;

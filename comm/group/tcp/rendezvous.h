@@ -16,9 +16,11 @@ namespace lockstep::comm {
 
 /// Where ranks find rank 0.
 ///
-/// Those of mpirun and of srun --mpi=pmix are told by rank 0, on the launcher's board: it listens at any port, and says
-/// which, under which addresses its host may be reached, MASTER_ADDR first where it is set, and what the key is made
-/// of. For all others it is in the environment: MASTER_ADDR names rank 0's machine. MASTER_PORT itself is torchrun's
+/// Rank 0 of mpirun and of srun --mpi=pmix listens at any port. It tells the other ranks, on the launcher's board, its
+/// port, the addresses of its host and the run's name. Where its environment has MASTER_ADDR, that is the first
+/// address.
+///
+/// All other ranks read it in the environment: MASTER_ADDR names rank 0's machine. MASTER_PORT itself is torchrun's
 /// own there when it says so (TORCHELASTIC_USE_AGENT_STORE=True); so rank 0 listens at the first free port of the
 /// kPorts that begin with it, or behind it, and the others try them all: the greeting tells whether it is rank 0 of the
 /// same run that they have found. Where the environment gives the run no name, it is one of the same job and number of
@@ -44,7 +46,7 @@ struct TcpRendezvous {
   /// For the others, from rank 0's word().
   static TcpRendezvous from_word(const LaunchEnvironment& environment, const std::string& word);
 
-  /// What rank 0, which listens at `port`, tells the others: "41233 NAME 10.0.0.1 fd00::1".
+  /// The text that rank 0 gives to the other ranks: "41233 NAME 10.0.0.1 fd00::1". Rank 0 listens at `port`.
   std::string word(std::uint16_t port) const;
   /// "10.0.0.1, port 29500 to 29515"
   std::string str() const;

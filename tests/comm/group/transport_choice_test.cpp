@@ -17,7 +17,6 @@ namespace {
 
 using Launcher = LaunchEnvironment::Launcher;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 /// On which rank 0 has said something, or what this rank says counts.
 class Board final : public LaunchBoard {
