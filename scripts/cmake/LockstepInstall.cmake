@@ -22,6 +22,7 @@ configure_package_config_file(scripts/cmake/LockstepConfig.cmake.in LockstepConf
 write_basic_package_version_file(LockstepConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/LockstepConfig.cmake ${PROJECT_BINARY_DIR}/LockstepConfigVersion.cmake
               scripts/cmake/LockstepCudaLibraries.cmake scripts/cmake/LockstepPmix.cmake
+              scripts/cmake/LockstepRe2.cmake
         DESTINATION ${package} COMPONENT development)
 install(EXPORT LockstepTargets NAMESPACE Lockstep:: DESTINATION ${package} COMPONENT development)
 

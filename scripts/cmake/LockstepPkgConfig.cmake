@@ -12,8 +12,7 @@ set(pc_names
     PkgConfig::libwebp=libwebp
     ZLIB::ZLIB=zlib
     PkgConfig::xxhash=libxxhash
-    PkgConfig::utf8proc=libutf8proc
-    PkgConfig::re2=re2)
+    PkgConfig::utf8proc=libutf8proc)
 list(JOIN MPI_CXX_LIBRARIES " " mpi_flags)
 set(pc_flags
     "Threads::Threads=-pthread"

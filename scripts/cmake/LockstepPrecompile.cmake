@@ -3,9 +3,8 @@
 set(LOCKSTEP_COMMON_HEADERS
     <fmt/format.h> <algorithm> <array> <chrono> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span>
     <string> <string_view> <utility> <vector>)
-# GCC takes them only where what their sources ask for is defined alike; re2 asks for -pthread.
+# GCC takes them only where what their sources ask for is defined alike.
 target_compile_definitions(lockstep_options INTERFACE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
-target_compile_options(lockstep_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-pthread>)
 
 # lockstep_precompile(TARGET header...): TARGET, which does nothing else, compiles the common headers and others.
 function(lockstep_precompile target)
