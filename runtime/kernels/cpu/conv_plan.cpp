@@ -5,6 +5,7 @@
 #include <array>
 
 #include "runtime/kernels/cpu/conv_loops.h"
+#include "runtime/kernels/cpu/conv_products.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/onednn/api.h"
 
@@ -143,18 +144,43 @@ class ReorderedOutput {
   std::size_t bytes_ = 0;
 };
 
+bool is_dense(const ConvGeometry& geometry) {
+  return std::ranges::all_of(geometry.stride, [](std::int64_t stride) { return stride == 1; });
+}
+
+/// Whether a pass in bfloat16 is faster as a product of matrices. oneDNN's convolutions fill a tile with pixels of one
+/// row of one image, products with those of any. The bounds were measured on a Xeon with AMX (Emerald Rapids).
+bool multiplies_matrices(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight,
+                         const Shape& y) {
+  if (!has_bfloat16_tiles() || geometry.groups > 1) return false;
+  const bool one_tap = weight.numel() == weight.front() * weight.back();
+  const bool dense = is_dense(geometry);
+  const std::int64_t width = y[-2];
+  switch (pass) {
+    case ConvPass::kForward:
+      return width <= (one_tap ? 7 : 4);
+    case ConvPass::kData:
+      return dense ? width <= (one_tap ? 14 : 4) : std::min(x.back(), y.back()) >= 64;
+    case ConvPass::kWeights:
+      // Patches of few channels are copied in small pieces.
+      return width < 16 || one_tap || (!dense && x.back() >= 32);
+  }
+  return false;
+}
+
 }  // namespace
 
 DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight, const Shape& y,
                  DType dtype) {
   if (dtype != DType::kBFloat16 || !has_native_bfloat16()) return DType::kFloat32;
-  // oneDNN's bfloat16 kernels work on 16 channels at a time, and backward ones on 16 pixels of a row: with fewer they
-  // mostly multiply padding and lose to float32.
+  // oneDNN's bfloat16 kernels work on 16 channels at a time, and without tiles backward ones on 16 pixels of a row:
+  // with fewer they mostly multiply padding and lose to float32.
   constexpr std::int64_t kLanes = 16;
   const bool wide = y[-2] >= kLanes;
   const bool deep = x.back() / geometry.groups >= kLanes && weight.front() / geometry.groups >= kLanes;
-  const bool dense = std::ranges::all_of(geometry.stride, [](std::int64_t stride) { return stride == 1; });
-  const bool native = deep && (pass == ConvPass::kForward || wide || (pass == ConvPass::kData && dense));
+  const bool dense = is_dense(geometry);
+  const bool native =
+      deep && (pass == ConvPass::kForward || wide || (pass == ConvPass::kData && dense) || has_bfloat16_tiles());
   return native ? DType::kBFloat16 : DType::kFloat32;
 }
 
@@ -165,6 +191,7 @@ ConvAlgorithm conv_algorithm(ConvPass pass, const ConvGeometry& geometry, const 
   };
   const bool usual = geometry.spatial_rank == 2 && geometry.groups == 1 && weight[1] == 3 && weight[2] == 3 &&
                      both(geometry.stride, 1) && both(geometry.dilation, 1) && both(geometry.padding, 1);
+  if (dtype == DType::kBFloat16 && multiplies_matrices(pass, geometry, x, weight, y)) return ConvAlgorithm::kProducts;
   if (!usual || dtype != DType::kFloat32) return ConvAlgorithm::kDirect;
   // The bounds were measured on Zen 5. With fewer channels Winograd's transforms, with fewer tiles of 4 x 4 outputs the
   // transformed weights cost more than the multiplications that are saved.
@@ -181,6 +208,7 @@ ConvAlgorithm conv_algorithm(ConvPass pass, const ConvGeometry& geometry, const 
 
 void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& x, const Tensor& weight,
                     const Tensor& bias, const Tensor& y) {
+  if (algorithm == ConvAlgorithm::kProducts) return conv_forward_by_products(geometry, x, weight, bias, y);
   struct Plan {
     ReorderedInput x, weight;
     ReorderedOutput y;
@@ -211,6 +239,7 @@ void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const
 
 void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& dy, const Tensor& weight,
                           const Tensor& dx) {
+  if (algorithm == ConvAlgorithm::kProducts) return conv_backward_data_by_products(geometry, dy, weight, dx);
   struct Plan {
     ReorderedInput dy, weight;
     ReorderedOutput dx;
@@ -240,6 +269,7 @@ void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry,
 
 void onednn_backward_weights(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& x, const Tensor& dy,
                              bool add, const Tensor& dweight) {
+  if (algorithm == ConvAlgorithm::kProducts) return conv_backward_weights_by_products(geometry, x, dy, add, dweight);
   struct Plan {
     ReorderedInput x, dy;
     ReorderedOutput dweight;

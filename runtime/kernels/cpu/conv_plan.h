@@ -30,6 +30,8 @@ enum class ConvAlgorithm {
   /// (1e-6 of the result's root mean square), and a number that is not finite spreads over its tile of 6 x 6. Where
   /// oneDNN has no kernel for it, as without AVX-512, the pass is direct.
   kWinograd,
+  /// As products of matrices with gathered patches (conv_products.h).
+  kProducts,
 };
 
 /// The fastest one for a pass that is computed in `dtype`. Decided for a whole batch, so that its images are computed

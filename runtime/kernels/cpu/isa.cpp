@@ -55,7 +55,15 @@ std::string_view name_of(Isa isa) {
   return "unknown";
 }
 
-bool has_native_bfloat16() { return isa() == Isa::kAvx512 && has_bfloat16_instructions(); }
+bool has_native_bfloat16() {
+  static const bool has = isa() == Isa::kAvx512 && onednn_has_bfloat16();
+  return has;
+}
+
+bool has_bfloat16_tiles() {
+  static const bool has = isa() == Isa::kAvx512 && onednn_has_bfloat16_tiles();
+  return has;
+}
 
 const Loops& loops() { return loops_for(isa()); }
 

@@ -25,6 +25,8 @@ std::string_view name_of(Isa isa);
 std::vector<std::string_view> half_instructions();
 /// Whether oneDNN has bfloat16 primitives here: AVX-512 with bf16 instructions, and isa() is kAvx512.
 bool has_native_bfloat16();
+/// Whether its primitives multiply bfloat16 in tiles (AMX): some ten times as fast as float32.
+bool has_bfloat16_tiles();
 /// Whether oneDNN's implementation of this name is made of plain loops, which the compiler of Debian's packages turned
 /// into instructions for one number: then ours are faster by far.
 bool is_plain(std::string_view implementation);

@@ -16,7 +16,7 @@ struct Peak {
 
 /// Vectors of float32, the widest that the processor has.
 Peak float32_peak();
-/// Products of bfloat16 that add up in float32, by vectors; tiles are not among them.
+/// Products of bfloat16 that add up in float32, by tiles where oneDNN uses them, else by vectors.
 Peak bfloat16_peak();
 
 constexpr int kPeakRounds = 10000;

@@ -21,5 +21,9 @@ const Loops& loops_for(Isa isa);
 void limit_onednn(Isa isa);
 /// Whether the processor multiplies bfloat16 itself.
 bool has_bfloat16_instructions();
+/// Whether oneDNN writes code with instructions that multiply bfloat16, and with those that multiply tiles of it. To be
+/// asked after limit_onednn().
+bool onednn_has_bfloat16();
+bool onednn_has_bfloat16_tiles();
 
 }  // namespace lockstep::kernels::cpu

@@ -42,5 +42,7 @@ std::vector<std::string_view> half_instructions() {
 }
 
 bool has_bfloat16_instructions() { return (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
+bool onednn_has_bfloat16() { return false; }
+bool onednn_has_bfloat16_tiles() { return false; }
 
 }  // namespace lockstep::kernels::cpu

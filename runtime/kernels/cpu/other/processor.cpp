@@ -17,5 +17,7 @@ void limit_onednn(Isa) {}
 bool is_plain(std::string_view) { return false; }
 std::vector<std::string_view> half_instructions() { return {}; }
 bool has_bfloat16_instructions() { return false; }
+bool onednn_has_bfloat16() { return false; }
+bool onednn_has_bfloat16_tiles() { return false; }
 
 }  // namespace lockstep::kernels::cpu

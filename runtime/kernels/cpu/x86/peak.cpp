@@ -3,6 +3,10 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
 #include "runtime/kernels/cpu/processor.h"
 
 namespace lockstep::kernels::cpu {
@@ -42,6 +46,41 @@ struct Keep16 {
   return _mm512_cvtss_f32(total);
 }
 
+/// As the instruction that configures tiles reads it.
+struct TileLayout {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+constexpr int kTileSums = 4;
+
+/// Two tiles of 16 x 32 factors by two of 32 x 16, into four of 16 x 16 sums.
+[[gnu::target("avx512f,amx-tile,amx-bf16")]] float tile_rounds(float factor) {
+  alignas(64) static constexpr TileLayout kLayout;
+  alignas(64) float factors[16 * 16];
+  std::fill(std::begin(factors), std::end(factors), factor);
+  _tile_loadconfig(&kLayout);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_loadd(4, factors, 64);
+  _tile_loadd(5, factors, 64);
+  _tile_loadd(6, factors, 64);
+  _tile_loadd(7, factors, 64);
+  for (int round = 0; round < kPeakRounds; ++round) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, factors, 64);
+  _tile_release();
+  return factors[0];
+}
+
 }  // namespace
 
 Peak float32_peak() {
@@ -53,6 +92,8 @@ Peak float32_peak() {
 
 Peak bfloat16_peak() {
   __builtin_cpu_init();
+  // The system lets a process use tiles that asks for them, as oneDNN does.
+  if (onednn_has_bfloat16_tiles()) return {tile_rounds, 2.0 * kPeakRounds * kTileSums * 16 * 16 * 32};
   if (!__builtin_cpu_supports("avx512f") || !has_bfloat16_instructions()) return {nullptr, 0};
   return {avx512_bf16_rounds, 2.0 * kPeakRounds * kPeakSums * 32};
 }

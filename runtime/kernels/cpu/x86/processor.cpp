@@ -18,6 +18,13 @@ bool has_f16c() {
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }
 
+/// Whether the processor has these instructions and nothing, as ONEDNN_MAX_CPU_ISA, keeps oneDNN from using them. The
+/// number of an instruction set has the bits of those that it includes.
+bool onednn_uses(dnnl::cpu_isa wanted) {
+  const auto bits = static_cast<unsigned>(wanted);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+}
+
 }  // namespace
 
 std::span<const Isa> compiled_isas() { return kIsas; }
@@ -61,5 +68,7 @@ std::vector<std::string_view> half_instructions() {
 }
 
 bool has_bfloat16_instructions() { return __builtin_cpu_supports("avx512bf16"); }
+bool onednn_has_bfloat16() { return onednn_uses(dnnl::cpu_isa::avx512_core_bf16); }
+bool onednn_has_bfloat16_tiles() { return onednn_uses(dnnl::cpu_isa::avx512_core_amx); }
 
 }  // namespace lockstep::kernels::cpu

@@ -63,6 +63,10 @@ TEST(Isa, NativeBFloat16NeedsAvx512) {
   EXPECT_EQ(has_native_bfloat16(), isa() == Isa::kAvx512 && has({"avx512_bf16"}));
 }
 
+TEST(Isa, TilesAreTheProcessors) {
+  EXPECT_EQ(has_bfloat16_tiles(), has_native_bfloat16() && has({"amx_tile", "amx_bf16"}));
+}
+
 TEST(IsaDeathTest, RefusesAnUnknownName) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions as products with gathered patches, on every processor; only on those with tiles are they what is called.
+#include "runtime/kernels/cpu/conv_products.h"
+
+#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/cpu/conv_phases.h"
+#include "runtime/kernels/cpu/conv_plan.h"
+#include "runtime/kernels/cpu/isa.h"
+#include "tests/runtime/kernels/kernel_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using testing::bounds_for;
+using testing::expect_close;
+using testing::random_tensor;
+using testing::reference_of;
+using testing::tensor_of;
+using testing::values_of;
+
+struct PatchedConvolution {
+  const char* name;
+  ConvGeometry geometry;
+  Shape x;
+  Shape weight;
+};
+
+const std::vector<PatchedConvolution>& convolutions() {
+  static const std::vector<PatchedConvolution> table{
+      {"three channels", {.padding = {1, 1}}, {2, 10, 9, 3}, {16, 3, 3, 3}},
+      {"a tap", {}, {3, 5, 4, 20}, {24, 1, 1, 20}},
+      {"a tap and padding", {.padding = {1, 0}}, {2, 3, 4, 8}, {8, 1, 1, 8}},
+      {"a tap at steps", {.stride = {2, 2}}, {2, 6, 7, 16}, {8, 1, 1, 16}},
+      {"steps that end where they began", {.stride = {3, 1}, .padding = {1, 0}}, {2, 2, 4, 8}, {8, 1, 1, 8}},
+      {"steps", {.stride = {2, 2}, .padding = {1, 1}}, {3, 8, 8, 32}, {64, 3, 3, 32}},
+      {"steps past the window", {.stride = {3, 3}}, {2, 10, 11, 4}, {6, 2, 2, 4}},
+      {"steps past the image", {.stride = {2, 2}, .padding = {1, 1}}, {4, 1, 1, 8}, {8, 3, 3, 8}},
+      {"steps and dilation", {.stride = {3, 2}, .padding = {2, 3}, .dilation = {2, 4}}, {2, 11, 13, 4}, {6, 3, 3, 4}},
+      {"dilation past the padding", {.stride = {3, 3}, .dilation = {2, 2}}, {2, 9, 10, 4}, {6, 3, 3, 4}},
+      {"differing", {.stride = {1, 2}, .padding = {0, 2}, .dilation = {3, 1}}, {2, 9, 8, 4}, {6, 2, 5, 4}},
+      {"more images than a chunk", {.padding = {1, 1}}, {5, 64, 64, 32}, {4, 3, 3, 32}},
+      {"1d", {.spatial_rank = 1, .stride = {2}, .padding = {2}}, {2, 21, 8}, {6, 5, 8}},
+      {"3d", {.spatial_rank = 3, .stride = {2, 1, 3}, .padding = {1, 0, 1}}, {2, 5, 6, 7, 16}, {8, 3, 2, 3, 16}},
+  };
+  return table;
+}
+
+class ByProducts : public ::testing::TestWithParam<DType> {
+ protected:
+  static Tensor random(const Shape& shape, std::uint32_t seed) { return random_tensor(shape, GetParam(), seed); }
+  static Tensor made(const Shape& shape) { return Tensor::empty(shape, GetParam()); }
+  static Tensor copy(const Tensor& tensor) { return tensor_of(values_of(tensor), tensor.shape(), tensor.dtype()); }
+};
+INSTANTIATE_TEST_SUITE_P(Of, ByProducts, ::testing::Values(DType::kFloat32, DType::kFloat16, DType::kBFloat16),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+TEST_P(ByProducts, ForwardMatchesReference) {
+  for (const PatchedConvolution& c : convolutions()) {
+    SCOPED_TRACE(c.name);
+    const Shape out = conv_output_shape(c.x, c.weight, c.geometry);
+    const Tensor x = random(c.x, 1), weight = random(c.weight, 2);
+    for (const Tensor& bias : {Tensor(), random({c.weight.front()}, 4)}) {
+      const Tensor expected = made(out), found = made(out);
+      reference_of<Convolution>().conv_forward(c.geometry, x, weight, bias, expected);
+      cpu::conv_forward_by_products(c.geometry, x, weight, bias, found);
+      expect_close(found, expected, bounds_for(GetParam(), c.weight.numel() / c.weight.front() + 1));
+    }
+  }
+}
+
+TEST_P(ByProducts, GradientOfXMatchesReference) {
+  for (const PatchedConvolution& c : convolutions()) {
+    SCOPED_TRACE(c.name);
+    const Shape out = conv_output_shape(c.x, c.weight, c.geometry);
+    const Tensor x = random(c.x, 1), weight = random(c.weight, 2), dy = random(out, 3);
+    const Tensor expected = made(c.x), found = made(c.x);
+    reference_of<Convolution>().conv_backward(c.geometry, x, weight, dy, expected, {}, {}, false);
+    cpu::conv_backward_data_by_products(c.geometry, dy, weight, found);
+    expect_close(found, expected, bounds_for(GetParam(), c.weight.numel() / c.weight.back()));
+  }
+}
+
+TEST_P(ByProducts, GradientOfTheWeightMatchesReference) {
+  for (const PatchedConvolution& c : convolutions()) {
+    SCOPED_TRACE(c.name);
+    const Shape out = conv_output_shape(c.x, c.weight, c.geometry);
+    const Tensor x = random(c.x, 1), weight = random(c.weight, 2), dy = random(out, 3);
+    for (const bool add : {false, true}) {
+      const Tensor before = random_tensor(c.weight, DType::kFloat32, 5);
+      const Tensor expected = copy(before), found = copy(before);
+      reference_of<Convolution>().conv_backward(c.geometry, x, weight, dy, {}, expected, {}, add);
+      cpu::conv_backward_weights_by_products(c.geometry, x, dy, add, found);
+      expect_close(found, expected, bounds_for(DType::kFloat32, out.rows() + 1));
+    }
+  }
+}
+
+TEST(ConvPhases, HaveEveryPixelOnceAndTheTapsThatMeetIt) {
+  for (const PatchedConvolution& c : convolutions()) {
+    SCOPED_TRACE(c.name);
+    const cpu::ConvExtents all(c.geometry, c.x, c.weight, conv_output_shape(c.x, c.weight, c.geometry));
+    std::vector<int> found(static_cast<std::size_t>(c.x.numel() / c.x.back()));
+    std::int64_t taps = 0;
+    for (const cpu::ConvPhase& phase : cpu::phases_of(all)) {
+      for (std::int64_t pixel = 0; pixel < phase.pixels(); ++pixel) {
+        ++found.at(static_cast<std::size_t>(phase.pixel_of(all, pixel)));
+      }
+      taps += phase.extents.taps;
+      for (std::int64_t tap = 0; tap < phase.extents.taps; ++tap) EXPECT_LT(phase.tap_of(all, tap), all.taps);
+    }
+    EXPECT_EQ(found, std::vector<int>(found.size(), 1));
+    EXPECT_LE(taps, all.taps) << "each tap meets one phase, or one that has no pixels";
+  }
+}
+
+TEST(ByProductsTest, AreChosenWhereTheProcessorMultipliesTiles) {
+  using cpu::ConvAlgorithm;
+  using cpu::ConvPass;
+  const auto chosen = [](ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight) {
+    const Shape y = conv_output_shape(x, weight, geometry);
+    return cpu::conv_algorithm(pass, geometry, x, weight, y, DType::kBFloat16);
+  };
+  const ConvAlgorithm product = cpu::has_bfloat16_tiles() ? ConvAlgorithm::kProducts : ConvAlgorithm::kDirect;
+  const ConvGeometry same{.padding = {1, 1}}, halving{.stride = {2, 2}, .padding = {1, 1}};
+  EXPECT_EQ(chosen(ConvPass::kForward, same, {8, 4, 4, 64}, {64, 3, 3, 64}), product);
+  EXPECT_EQ(chosen(ConvPass::kForward, same, {8, 8, 8, 64}, {64, 3, 3, 64}), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(ConvPass::kData, same, {8, 4, 4, 64}, {64, 3, 3, 64}), product);
+  EXPECT_EQ(chosen(ConvPass::kData, halving, {8, 32, 32, 64}, {64, 3, 3, 64}), product);
+  EXPECT_EQ(chosen(ConvPass::kData, same, {8, 8, 8, 64}, {64, 3, 3, 64}), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(ConvPass::kWeights, same, {8, 14, 14, 64}, {64, 3, 3, 64}), product);
+  EXPECT_EQ(chosen(ConvPass::kWeights, {}, {8, 32, 32, 64}, {64, 1, 1, 64}), product);
+  EXPECT_EQ(chosen(ConvPass::kWeights, same, {8, 16, 16, 64}, {64, 3, 3, 64}), ConvAlgorithm::kDirect);
+  const ConvGeometry grouped{.padding = {1, 1}, .groups = 2};
+  EXPECT_EQ(chosen(ConvPass::kForward, grouped, {8, 4, 4, 64}, {64, 3, 3, 32}), ConvAlgorithm::kDirect);
+}
+
+}  // namespace
+}  // namespace lockstep::kernels
