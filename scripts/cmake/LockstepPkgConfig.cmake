@@ -18,6 +18,7 @@ set(pc_flags
     "Threads::Threads=-pthread"
     "OpenMP::OpenMP_CXX=${OpenMP_CXX_FLAGS}"
     "MPI::MPI_CXX=${mpi_flags}"
+    "Lockstep::re2=-lre2"
     "DNNL::dnnl=-L$<TARGET_LINKER_FILE_DIR:DNNL::dnnl> -ldnnl")
 
 function(lockstep_pc_put list text)

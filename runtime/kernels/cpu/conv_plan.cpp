@@ -144,44 +144,59 @@ class ReorderedOutput {
   std::size_t bytes_ = 0;
 };
 
-bool is_dense(const ConvGeometry& geometry) {
-  return std::ranges::all_of(geometry.stride, [](std::int64_t stride) { return stride == 1; });
+/// Elements of bfloat16 that oneDNN's kernels take at a time.
+constexpr std::int64_t kLanes = 16;
+
+/// Pixels of x that the window passes over for each pixel of y.
+std::int64_t step_of(const ConvGeometry& geometry) {
+  std::int64_t step = 1;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(geometry.spatial_rank); ++d) step *= geometry.stride[d];
+  return step;
 }
 
-/// Whether a pass in bfloat16 is faster as a product of matrices. oneDNN's convolutions fill a tile with pixels of one
-/// row of one image, products with those of any. The bounds were measured on a Xeon with AMX (Emerald Rapids).
-bool multiplies_matrices(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight,
-                         const Shape& y) {
-  if (!has_bfloat16_tiles() || geometry.groups > 1) return false;
-  const bool one_tap = weight.numel() == weight.front() * weight.back();
-  const bool dense = is_dense(geometry);
-  const std::int64_t width = y[-2];
-  switch (pass) {
-    case ConvPass::kForward:
-      return width <= (one_tap ? 7 : 4);
-    case ConvPass::kData:
-      return dense ? width <= (one_tap ? 14 : 4) : std::min(x.back(), y.back()) >= 64;
-    case ConvPass::kWeights:
-      // Patches of few channels are copied in small pieces.
-      return width < 16 || one_tap || (!dense && x.back() >= 32);
-  }
-  return false;
-}
+std::int64_t pixels_of(const Shape& image) { return image.numel() / (image.front() * image.back()); }
 
 }  // namespace
 
-DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight, const Shape& y,
-                 DType dtype) {
+DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& y, DType dtype) {
   if (dtype != DType::kBFloat16 || !has_native_bfloat16()) return DType::kFloat32;
-  // oneDNN's bfloat16 kernels work on 16 channels at a time, and without tiles backward ones on 16 pixels of a row:
-  // with fewer they mostly multiply padding and lose to float32.
-  constexpr std::int64_t kLanes = 16;
+  const auto channels = [&](std::int64_t fewest) { return std::min(x.back(), y.back()) / geometry.groups >= fewest; };
+  // Tiles are so fast that half of them may multiply padding.
+  if (has_bfloat16_tiles() &&
+      (channels(kLanes) || (geometry.groups == 1 && channels(pass == ConvPass::kForward ? 3 : 4)))) {
+    return DType::kBFloat16;
+  }
+  // Other kernels of oneDNN work on 16 channels at a time, and backward ones on 16 pixels of a row: with fewer they
+  // mostly multiply padding and lose to float32.
   const bool wide = y[-2] >= kLanes;
-  const bool deep = x.back() / geometry.groups >= kLanes && weight.front() / geometry.groups >= kLanes;
-  const bool dense = is_dense(geometry);
   const bool native =
-      deep && (pass == ConvPass::kForward || wide || (pass == ConvPass::kData && dense) || has_bfloat16_tiles());
+      channels(kLanes) && (pass == ConvPass::kForward || wide || (pass == ConvPass::kData && step_of(geometry) == 1));
   return native ? DType::kBFloat16 : DType::kFloat32;
+}
+
+bool multiplies_matrices(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight,
+                         const Shape& y) {
+  if (geometry.groups > 1 || std::min(x.back(), y.back()) < kLanes) return false;
+  const std::int64_t taps = weight.numel() / (weight.front() * weight.back());
+  const std::int64_t step = step_of(geometry);
+  const bool data = pass == ConvPass::kData;
+  const std::int64_t patch = data ? pixels_of(x) * taps * y.back() / step : pixels_of(y) * taps * x.back();
+  constexpr std::int64_t kMostInAnImage = std::int64_t{1} << 23;
+  if (patch > kMostInAnImage) return false;
+  const std::int64_t width = y[-2];
+  switch (pass) {
+    case ConvPass::kForward:
+      return width <= (taps == 1 ? 7 : 4);
+    case ConvPass::kData:
+      // Where y is smaller than the steps make it, the patches of x's margin are mostly zeros.
+      if (pixels_of(x) > 2 * step * pixels_of(y)) return false;
+      return step == 1 ? width <= (taps == 1 ? 14 : 4) : step <= 4 && std::min(x.back(), y.back()) >= 64;
+    case ConvPass::kWeights:
+      // oneDNN's kernel is faster on whole tiles of pixels of a row, if these lie side by side or have few channels,
+      // which are copied in small pieces.
+      return width < kLanes || taps == 1 || (step > 1 && x.back() >= 32);
+  }
+  return false;
 }
 
 ConvAlgorithm conv_algorithm(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight,
@@ -191,7 +206,9 @@ ConvAlgorithm conv_algorithm(ConvPass pass, const ConvGeometry& geometry, const 
   };
   const bool usual = geometry.spatial_rank == 2 && geometry.groups == 1 && weight[1] == 3 && weight[2] == 3 &&
                      both(geometry.stride, 1) && both(geometry.dilation, 1) && both(geometry.padding, 1);
-  if (dtype == DType::kBFloat16 && multiplies_matrices(pass, geometry, x, weight, y)) return ConvAlgorithm::kProducts;
+  if (dtype == DType::kBFloat16 && has_bfloat16_tiles() && multiplies_matrices(pass, geometry, x, weight, y)) {
+    return ConvAlgorithm::kProducts;
+  }
   if (!usual || dtype != DType::kFloat32) return ConvAlgorithm::kDirect;
   // The bounds were measured on Zen 5. With fewer channels Winograd's transforms, with fewer tiles of 4 x 4 outputs the
   // transformed weights cost more than the multiplications that are saved.

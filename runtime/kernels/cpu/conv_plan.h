@@ -17,8 +17,7 @@ enum class ConvPass { kForward, kData, kWeights };
 
 /// The dtype that a pass over tensors of `dtype` is computed in: bfloat16 where oneDNN's own primitive is faster than
 /// widening, float32 otherwise.
-DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight, const Shape& y,
-                 DType dtype);
+DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& y, DType dtype);
 
 /// How a pass multiplies.
 enum class ConvAlgorithm {
@@ -33,6 +32,12 @@ enum class ConvAlgorithm {
   /// As products of matrices with gathered patches (conv_products.h).
   kProducts,
 };
+
+/// Whether a pass in bfloat16 is fastest as a product of matrices where the processor multiplies tiles: oneDNN's
+/// convolutions fill a tile with pixels of one row of one image, products with those of any. The bounds were measured
+/// on a Xeon with AMX (Emerald Rapids).
+bool multiplies_matrices(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight,
+                         const Shape& y);
 
 /// The fastest one for a pass that is computed in `dtype`. Decided for a whole batch, so that its images are computed
 /// alike.

@@ -42,9 +42,10 @@ Tensor gathered(const ConvExtents& extents, const Tensor& tensor, std::int64_t r
   return patches;
 }
 
-/// Whether the patches of x are x, and those of y are y. With steps of 1 equal extents tell that there is no padding.
+/// Whether the patches of x are x, and those of y are y.
 bool is_pointwise(const ConvExtents& e) {
-  return e.taps == 1 && Window::count(e.window.stride) == 1 && e.window.in == e.window.out;
+  const Window& w = e.window;
+  return e.taps == 1 && w.in == w.out && Window::count(w.stride) == 1 && w.padding == Window::Extents{};
 }
 
 Tensor patches_of_x(const ConvExtents& e, const Tensor& x) {
@@ -101,7 +102,7 @@ void for_chunks(std::int64_t images, std::int64_t patch_bytes, const Tensor& sta
   for (std::int64_t begin = 0; begin < images; begin += step) run(begin, std::min(images, begin + step));
 }
 
-/// Of the patches of an image. Those of y count in all phases together.
+/// Of the patches of an image; about those of y in all phases together.
 std::int64_t patch_bytes(const ConvExtents& e, std::int64_t channels, DType dtype) {
   return Window::count(e.window.out) * e.taps * channels * static_cast<std::int64_t>(size_of(dtype));
 }

@@ -5,8 +5,8 @@
 #include "runtime/tensor/tensor.h"
 
 // The three passes of a convolution of one group as products of matrices with the patches that the window sees
-// (conv_patches.h), which are gathered for so many images at a time as the weights are worth reading for. Tensors of
-// one dtype, float32 or a 16-bit one. Shapes as in convolution.h.
+// (conv_patches.h). Patches are gathered for some images at a time, so few that they fit the cache, and more where the
+// weights are large. Tensors of one dtype, float32 or a 16-bit one. Shapes as in convolution.h.
 
 namespace lockstep::kernels::cpu {
 

@@ -57,7 +57,7 @@ void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& w
   if (y.numel() == 0) return;  // no images, as of a rank without samples: the weights are not even read
   if (runs_on_reference(x, weight, y)) return reference::kConvolution.conv_forward(geometry, x, weight, bias, y);
   const ThreadsFor threads(products(weight, y));
-  const DType dtype = conv_dtype(ConvPass::kForward, geometry, x.shape(), weight.shape(), y.shape(), x.dtype());
+  const DType dtype = conv_dtype(ConvPass::kForward, geometry, x.shape(), y.shape(), x.dtype());
   const Tensor kernel = as_dtype(weight, dtype);
   const Tensor shift = as_dtype(bias, dtype);
   const std::int64_t images = x.size(0);
@@ -82,9 +82,7 @@ void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& 
   if (dbias.defined()) kReductions.sum_rows(dy, accumulate, dbias);
   if (!dx.defined() && !dweight.defined()) return;
 
-  const auto dtype_for = [&](ConvPass pass) {
-    return conv_dtype(pass, geometry, x.shape(), weight.shape(), dy.shape(), x.dtype());
-  };
+  const auto dtype_for = [&](ConvPass pass) { return conv_dtype(pass, geometry, x.shape(), dy.shape(), x.dtype()); };
   const DType data_dtype = dtype_for(ConvPass::kData);
   const DType weights_dtype = dtype_for(ConvPass::kWeights);
   const auto algorithm_for = [&](ConvPass pass, DType dtype) {

@@ -23,7 +23,8 @@ std::string_view name_of(Isa isa);
 /// Names of the 16-bit instructions that the processor has, whether or not isa() lets this process use them: of "F16C",
 /// "AVX512_BF16", "AVX512_FP16", "AMX_BF16", "AMX_FP16"; on aarch64 of "FCVT", "FP16", "BF16".
 std::vector<std::string_view> half_instructions();
-/// Whether oneDNN has bfloat16 primitives here: AVX-512 with bf16 instructions, and isa() is kAvx512.
+/// Whether oneDNN has bfloat16 primitives here: AVX-512 with bf16 instructions, isa() is kAvx512, and nothing, as
+/// ONEDNN_MAX_CPU_ISA, keeps oneDNN from them.
 bool has_native_bfloat16();
 /// Whether its primitives multiply bfloat16 in tiles (AMX): some ten times as fast as float32.
 bool has_bfloat16_tiles();

@@ -54,20 +54,19 @@ void store(const float* result, std::int64_t n, Output out) {
 }
 
 void max_pool(const Window& window, std::int64_t channels, const float* x, float* y, std::int32_t* indices) {
-  std::fill_n(indices, Window::count(window.out) * channels, -1);
-  window.for_each_tap([=](std::int64_t in_pixel, std::int64_t, std::int64_t out_pixel) {
-    const float* const values = x + in_pixel * channels;
-    float* const maxima = y + out_pixel * channels;
-    std::int32_t* const winners = indices + out_pixel * channels;
-    const auto offset = static_cast<std::int32_t>(in_pixel);
-    // Branchless, to be vectorised. A NaN wins and stays.
-    LOCKSTEP_VECTORIZE for (std::int64_t c = 0; c < channels; ++c) {
-      const bool greater = !(values[c] <= maxima[c]) & (maxima[c] == maxima[c]);
-      const bool take = greater | (winners[c] < 0);
-      maxima[c] = take ? values[c] : maxima[c];
-      winners[c] = take ? offset : winners[c];
-    }
+  std::vector<std::int32_t> pixels;
+  std::int64_t of = 0;
+  const auto finish = [&] {
+    loops().largest_pixels(x, pixels.data(), std::ssize(pixels), channels, y + of * channels, indices + of * channels);
+    pixels.clear();
+  };
+  // The taps of an output pixel follow one another.
+  window.for_each_tap([&](std::int64_t in_pixel, std::int64_t, std::int64_t out_pixel) {
+    if (out_pixel != of) finish();
+    of = out_pixel;
+    pixels.push_back(static_cast<std::int32_t>(in_pixel));
   });
+  finish();
 }
 
 /// The factor of each output pixel's sum in average pooling.

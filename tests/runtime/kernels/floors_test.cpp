@@ -21,7 +21,7 @@ TEST(Floors, LoopsHaveFiniteSums) {
   for (const cpu::Peak& peak : {cpu::float32_peak(), cpu::bfloat16_peak()}) {
     if (peak.run == nullptr) continue;
     EXPECT_GT(peak.operations, 0);
-    // Each sum is s * 1/2 + 1/2, or s + 1/4 + 1/4 a lane and round.
+    // A round makes a sum s of s * 1/2 + 1/2 in float32, and adds at least two products of 1/2 by 1/2 in bfloat16.
     const float sum = peak.run(0.5f);
     EXPECT_TRUE(std::isfinite(sum));
     EXPECT_GT(sum, 0.99f);

@@ -7,6 +7,7 @@
 #include "runtime/kernels/cpu/loops/embedding.inl.h"
 #include "runtime/kernels/cpu/loops/families.h"
 #include "runtime/kernels/cpu/loops/layers.inl.h"
+#include "runtime/kernels/cpu/loops/pooling.inl.h"
 #include "runtime/kernels/cpu/loops/products.inl.h"
 #include "runtime/kernels/cpu/loops/rank_reduce.inl.h"
 #include "runtime/kernels/cpu/loops/transpose.inl.h"
@@ -39,6 +40,7 @@ const StructureLoops kStructureLoops{
     .sum_picked = sum_picked,
     .weighted_sum = weighted_sum,
     .resample_pixels = resample_pixels,
+    .largest_pixels = largest_pixels,
     .copy_lines = copy_lines,
     .pick_lines = pick_lines<std::int64_t>,
     .pick_pixels = pick_lines<std::int32_t>,

@@ -336,6 +336,10 @@ struct StructureLoops {
   /// out [pixels, channels]
   void (*resample_pixels)(const float* row, const PixelTaps& taps, std::int64_t pixels, std::int64_t channels,
                           float* out);
+  /// For each channel the largest of `count` pixels of x [.., channels], of which there is one at least, and which of
+  /// them it is, the first of equals. A NaN is larger than all.
+  void (*largest_pixels)(const float* x, const std::int32_t* pixels, std::int64_t count, std::int64_t channels,
+                         float* maxima, std::int32_t* winners);
   /// Lines of so many bytes, which lie strides of so many bytes apart.
   void (*copy_lines)(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t bytes,
                      std::int64_t lines);

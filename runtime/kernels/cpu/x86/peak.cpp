@@ -4,9 +4,11 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <iterator>
 
+#include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/processor.h"
 
 namespace lockstep::kernels::cpu {
@@ -59,8 +61,11 @@ constexpr int kTileSums = 4;
 /// Two tiles of 16 x 32 factors by two of 32 x 16, into four of 16 x 16 sums.
 [[gnu::target("avx512f,amx-tile,amx-bf16")]] float tile_rounds(float factor) {
   alignas(64) static constexpr TileLayout kLayout;
-  alignas(64) float factors[16 * 16];
-  std::fill(std::begin(factors), std::end(factors), factor);
+  alignas(64) std::uint16_t factors[16 * 32];
+  std::fill(std::begin(factors), std::end(factors),
+            static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(factor) >> 16));
+  // The compiler does not know that tiles are loaded from memory.
+  asm volatile("" ::: "memory");
   _tile_loadconfig(&kLayout);
   _tile_zero(0);
   _tile_zero(1);
@@ -76,9 +81,10 @@ constexpr int kTileSums = 4;
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
   }
-  _tile_stored(0, factors, 64);
+  alignas(64) float sums[16 * 16];
+  _tile_stored(0, sums, 64);
   _tile_release();
-  return factors[0];
+  return sums[0];
 }
 
 }  // namespace
@@ -93,7 +99,7 @@ Peak float32_peak() {
 Peak bfloat16_peak() {
   __builtin_cpu_init();
   // The system lets a process use tiles that asks for them, as oneDNN does.
-  if (onednn_has_bfloat16_tiles()) return {tile_rounds, 2.0 * kPeakRounds * kTileSums * 16 * 16 * 32};
+  if (has_bfloat16_tiles()) return {tile_rounds, 2.0 * kPeakRounds * kTileSums * 16 * 16 * 32};
   if (!__builtin_cpu_supports("avx512f") || !has_bfloat16_instructions()) return {nullptr, 0};
   return {avx512_bf16_rounds, 2.0 * kPeakRounds * kPeakSums * 32};
 }

@@ -3,6 +3,7 @@
 
 #include <cpuid.h>
 
+#include <algorithm>
 #include <array>
 #include <dnnl.hpp>
 
@@ -18,11 +19,17 @@ bool has_f16c() {
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }
 
-/// Whether the processor has these instructions and nothing, as ONEDNN_MAX_CPU_ISA, keeps oneDNN from using them. The
-/// number of an instruction set has the bits of those that it includes.
+/// Whether oneDNN uses these instructions, which the processor has. The number of an instruction set has the bits of
+/// those that it includes; 0 says that oneDNN was built without limits.
 bool onednn_uses(dnnl::cpu_isa wanted) {
   const auto bits = static_cast<unsigned>(wanted);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+  const auto used = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return used == 0 || (used & bits) == bits;
+}
+
+bool has_instructions(std::string_view name) {
+  const std::vector<std::string_view> names = half_instructions();
+  return std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace
@@ -68,7 +75,7 @@ std::vector<std::string_view> half_instructions() {
 }
 
 bool has_bfloat16_instructions() { return __builtin_cpu_supports("avx512bf16"); }
-bool onednn_has_bfloat16() { return onednn_uses(dnnl::cpu_isa::avx512_core_bf16); }
-bool onednn_has_bfloat16_tiles() { return onednn_uses(dnnl::cpu_isa::avx512_core_amx); }
+bool onednn_has_bfloat16() { return has_bfloat16_instructions() && onednn_uses(dnnl::cpu_isa::avx512_core_bf16); }
+bool onednn_has_bfloat16_tiles() { return has_instructions("AMX_BF16") && onednn_uses(dnnl::cpu_isa::avx512_core_amx); }
 
 }  // namespace lockstep::kernels::cpu

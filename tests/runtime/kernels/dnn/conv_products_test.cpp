@@ -2,6 +2,9 @@
 // Convolutions as products with gathered patches, on every processor; only on those with tiles are they what is called.
 #include "runtime/kernels/cpu/conv_products.h"
 
+#include <algorithm>
+#include <array>
+
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/cpu/conv_phases.h"
 #include "runtime/kernels/cpu/conv_plan.h"
@@ -33,12 +36,20 @@ const std::vector<PatchedConvolution>& convolutions() {
       {"a tap at steps", {.stride = {2, 2}}, {2, 6, 7, 16}, {8, 1, 1, 16}},
       {"steps that end where they began", {.stride = {3, 1}, .padding = {1, 0}}, {2, 2, 4, 8}, {8, 1, 1, 8}},
       {"steps", {.stride = {2, 2}, .padding = {1, 1}}, {3, 8, 8, 32}, {64, 3, 3, 32}},
+      {"steps as wide as the window", {.stride = {3, 3}, .padding = {1, 1}}, {2, 9, 9, 8}, {6, 3, 3, 8}},
+      {"steps as wide as the window, 1d", {.spatial_rank = 1, .stride = {5}, .padding = {2}}, {2, 10, 8}, {6, 5, 8}},
+      {"steps and more dilation",
+       {.stride = {2, 2}, .padding = {1, 1}, .dilation = {3, 3}},
+       {2, 8, 8, 4},
+       {6, 2, 2, 4}},
       {"steps past the window", {.stride = {3, 3}}, {2, 10, 11, 4}, {6, 2, 2, 4}},
       {"steps past the image", {.stride = {2, 2}, .padding = {1, 1}}, {4, 1, 1, 8}, {8, 3, 3, 8}},
       {"steps and dilation", {.stride = {3, 2}, .padding = {2, 3}, .dilation = {2, 4}}, {2, 11, 13, 4}, {6, 3, 3, 4}},
       {"dilation past the padding", {.stride = {3, 3}, .dilation = {2, 2}}, {2, 9, 10, 4}, {6, 3, 3, 4}},
       {"differing", {.stride = {1, 2}, .padding = {0, 2}, .dilation = {3, 1}}, {2, 9, 8, 4}, {6, 2, 5, 4}},
       {"more images than a chunk", {.padding = {1, 1}}, {5, 64, 64, 32}, {4, 3, 3, 32}},
+      {"more gradients than a chunk", {.stride = {2, 2}, .padding = {1, 1}}, {5, 64, 64, 8}, {64, 3, 3, 8}},
+      {"the whole image", {}, {3, 4, 5, 8}, {16, 4, 5, 8}},
       {"1d", {.spatial_rank = 1, .stride = {2}, .padding = {2}}, {2, 21, 8}, {6, 5, 8}},
       {"3d", {.spatial_rank = 3, .stride = {2, 1, 3}, .padding = {1, 0, 1}}, {2, 5, 6, 7, 16}, {8, 3, 2, 3, 16}},
   };
@@ -96,42 +107,79 @@ TEST_P(ByProducts, GradientOfTheWeightMatchesReference) {
 }
 
 TEST(ConvPhases, HaveEveryPixelOnceAndTheTapsThatMeetIt) {
+  using Tap = std::array<std::int64_t, 3>;  // a pixel of x, a tap, a pixel of y
   for (const PatchedConvolution& c : convolutions()) {
     SCOPED_TRACE(c.name);
     const cpu::ConvExtents all(c.geometry, c.x, c.weight, conv_output_shape(c.x, c.weight, c.geometry));
-    std::vector<int> found(static_cast<std::size_t>(c.x.numel() / c.x.back()));
-    std::int64_t taps = 0;
+    std::vector<Tap> expected, found;
+    all.window.for_each_tap([&](std::int64_t x, std::int64_t tap, std::int64_t y) { expected.push_back({x, tap, y}); });
+    std::vector<int> pixels(static_cast<std::size_t>(c.x.numel() / c.x.back()));
     for (const cpu::ConvPhase& phase : cpu::phases_of(all)) {
-      for (std::int64_t pixel = 0; pixel < phase.pixels(); ++pixel) {
-        ++found.at(static_cast<std::size_t>(phase.pixel_of(all, pixel)));
-      }
-      taps += phase.extents.taps;
-      for (std::int64_t tap = 0; tap < phase.extents.taps; ++tap) EXPECT_LT(phase.tap_of(all, tap), all.taps);
+      for (std::int64_t x = 0; x < phase.pixels(); ++x) ++pixels.at(static_cast<std::size_t>(phase.pixel_of(all, x)));
+      phase.extents.window.for_each_tap([&](std::int64_t x, std::int64_t tap, std::int64_t y) {
+        found.push_back({phase.pixel_of(all, x), phase.tap_of(all, tap), y});
+      });
     }
-    EXPECT_EQ(found, std::vector<int>(found.size(), 1));
-    EXPECT_LE(taps, all.taps) << "each tap meets one phase, or one that has no pixels";
+    EXPECT_EQ(pixels, std::vector<int>(pixels.size(), 1));
+    std::ranges::sort(expected);
+    std::ranges::sort(found);
+    EXPECT_TRUE(found == expected) << found.size() << " for " << expected.size();
   }
+}
+
+TEST(ByProductsTest, TheirBoundsFollowFromShapes) {
+  using cpu::ConvPass;
+  const auto by_products = [](ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight) {
+    return cpu::multiplies_matrices(pass, geometry, x, weight, conv_output_shape(x, weight, geometry));
+  };
+  const ConvGeometry same{.padding = {1, 1}}, halving{.stride = {2, 2}, .padding = {1, 1}};
+  EXPECT_TRUE(by_products(ConvPass::kForward, same, {8, 4, 4, 64}, {64, 3, 3, 64}));
+  EXPECT_FALSE(by_products(ConvPass::kForward, same, {8, 8, 8, 64}, {64, 3, 3, 64})) << "wide";
+  EXPECT_TRUE(by_products(ConvPass::kForward, {}, {8, 7, 7, 64}, {64, 1, 1, 64}));
+  EXPECT_TRUE(by_products(ConvPass::kData, same, {8, 4, 4, 64}, {64, 3, 3, 64}));
+  EXPECT_FALSE(by_products(ConvPass::kData, same, {8, 8, 8, 64}, {64, 3, 3, 64})) << "wide";
+  EXPECT_TRUE(by_products(ConvPass::kData, halving, {8, 32, 32, 64}, {64, 3, 3, 64}));
+  EXPECT_FALSE(by_products(ConvPass::kData, halving, {8, 32, 32, 32}, {64, 3, 3, 32})) << "few channels";
+  EXPECT_FALSE(by_products(ConvPass::kData, {}, {8, 7, 7, 64}, {64, 7, 7, 64})) << "zeros";
+  EXPECT_FALSE(by_products(ConvPass::kData, {.stride = {4, 4}}, {8, 32, 32, 64}, {64, 4, 4, 64})) << "many phases";
+  EXPECT_TRUE(by_products(ConvPass::kWeights, same, {8, 14, 14, 64}, {64, 3, 3, 64}));
+  EXPECT_TRUE(by_products(ConvPass::kWeights, {}, {8, 32, 32, 64}, {64, 1, 1, 64}));
+  EXPECT_TRUE(by_products(ConvPass::kWeights, halving, {8, 32, 32, 64}, {64, 3, 3, 64}));
+  EXPECT_FALSE(by_products(ConvPass::kWeights, same, {8, 16, 16, 64}, {64, 3, 3, 64})) << "wide";
+  EXPECT_FALSE(by_products(ConvPass::kWeights, same, {8, 14, 14, 8}, {64, 3, 3, 8})) << "few channels";
+  const ConvGeometry line{.spatial_rank = 1, .stride = {2, 0, 0}, .padding = {4, 0, 0}, .dilation = {1, 0, 0}};
+  EXPECT_TRUE(by_products(ConvPass::kWeights, line, {8, 1000, 64}, {64, 9, 64}));
+  EXPECT_FALSE(by_products(ConvPass::kWeights, line, {8, 1000000, 64}, {64, 9, 64})) << "memory";
+  const ConvGeometry grouped{.padding = {1, 1}, .groups = 2};
+  EXPECT_FALSE(by_products(ConvPass::kForward, grouped, {8, 4, 4, 64}, {64, 3, 3, 32}));
 }
 
 TEST(ByProductsTest, AreChosenWhereTheProcessorMultipliesTiles) {
   using cpu::ConvAlgorithm;
+  const Shape x{8, 4, 4, 64}, weight{64, 3, 3, 64};
+  const auto chosen = [&](DType dtype) {
+    return cpu::conv_algorithm(cpu::ConvPass::kForward, {.padding = {1, 1}}, x, weight, x, dtype);
+  };
+  EXPECT_EQ(chosen(DType::kBFloat16), cpu::has_bfloat16_tiles() ? ConvAlgorithm::kProducts : ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(DType::kFloat32), ConvAlgorithm::kDirect);
+}
+
+TEST(ByProductsTest, TilesTakeFewChannelsToo) {
   using cpu::ConvPass;
   const auto chosen = [](ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight) {
-    const Shape y = conv_output_shape(x, weight, geometry);
-    return cpu::conv_algorithm(pass, geometry, x, weight, y, DType::kBFloat16);
+    return cpu::conv_dtype(pass, geometry, x, conv_output_shape(x, weight, geometry), DType::kBFloat16);
   };
-  const ConvAlgorithm product = cpu::has_bfloat16_tiles() ? ConvAlgorithm::kProducts : ConvAlgorithm::kDirect;
-  const ConvGeometry same{.padding = {1, 1}}, halving{.stride = {2, 2}, .padding = {1, 1}};
-  EXPECT_EQ(chosen(ConvPass::kForward, same, {8, 4, 4, 64}, {64, 3, 3, 64}), product);
-  EXPECT_EQ(chosen(ConvPass::kForward, same, {8, 8, 8, 64}, {64, 3, 3, 64}), ConvAlgorithm::kDirect);
-  EXPECT_EQ(chosen(ConvPass::kData, same, {8, 4, 4, 64}, {64, 3, 3, 64}), product);
-  EXPECT_EQ(chosen(ConvPass::kData, halving, {8, 32, 32, 64}, {64, 3, 3, 64}), product);
-  EXPECT_EQ(chosen(ConvPass::kData, same, {8, 8, 8, 64}, {64, 3, 3, 64}), ConvAlgorithm::kDirect);
-  EXPECT_EQ(chosen(ConvPass::kWeights, same, {8, 14, 14, 64}, {64, 3, 3, 64}), product);
-  EXPECT_EQ(chosen(ConvPass::kWeights, {}, {8, 32, 32, 64}, {64, 1, 1, 64}), product);
-  EXPECT_EQ(chosen(ConvPass::kWeights, same, {8, 16, 16, 64}, {64, 3, 3, 64}), ConvAlgorithm::kDirect);
-  const ConvGeometry grouped{.padding = {1, 1}, .groups = 2};
-  EXPECT_EQ(chosen(ConvPass::kForward, grouped, {8, 4, 4, 64}, {64, 3, 3, 32}), ConvAlgorithm::kDirect);
+  const DType native = cpu::has_native_bfloat16() ? DType::kBFloat16 : DType::kFloat32;
+  const DType tiled = cpu::has_bfloat16_tiles() ? DType::kBFloat16 : DType::kFloat32;
+  const ConvGeometry same{.padding = {1, 1}}, grouped{.padding = {1, 1}, .groups = 8};
+  for (const ConvPass pass : {ConvPass::kForward, ConvPass::kData, ConvPass::kWeights}) {
+    EXPECT_EQ(chosen(pass, same, {8, 32, 32, 64}, {64, 3, 3, 64}), native);
+    EXPECT_EQ(chosen(pass, same, {8, 32, 32, 8}, {8, 3, 3, 8}), tiled);
+    EXPECT_EQ(chosen(pass, same, {8, 32, 32, 1}, {8, 3, 3, 1}), DType::kFloat32);
+    EXPECT_EQ(chosen(pass, grouped, {8, 32, 32, 64}, {64, 3, 3, 8}), DType::kFloat32);
+  }
+  EXPECT_EQ(chosen(ConvPass::kForward, same, {8, 32, 32, 3}, {64, 3, 3, 3}), tiled);
+  EXPECT_EQ(chosen(ConvPass::kWeights, same, {8, 32, 32, 3}, {64, 3, 3, 3}), DType::kFloat32);
 }
 
 }  // namespace

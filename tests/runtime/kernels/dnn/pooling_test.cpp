@@ -24,6 +24,7 @@ const std::vector<PoolCase>& pool_cases() {
   static const std::vector<PoolCase> table{
       {"2x2", {.window = {2, 2}, .stride = {2, 2}}, {3, 8, 8, 16}},
       {"overlapping with padding", {.window = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}, {2, 7, 9, 5}},
+      {"channels of every width", {.window = {2, 2}, .stride = {2, 2}}, {2, 6, 6, 29}},
       {"left-over pixels", {.window = {2, 3}, .stride = {2, 2}}, {2, 5, 6, 3}},
       {"one channel", {.window = {3, 3}, .stride = {1, 1}, .padding = {1, 1}}, {1, 6, 6, 1}},
       {"1d", {.spatial_rank = 1, .window = {3}, .stride = {2}, .padding = {1}}, {2, 11, 4}},
@@ -95,16 +96,23 @@ TEST_P(PoolTest, FirstMaximumWinsAndNanBeforeAll) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const PoolGeometry geometry{.spatial_rank = 1, .window = {3}, .stride = {3}};
-  const std::vector<double> values{1, 1, 0, /**/ 2, kNan, 5, /**/ -kInfinity, -kInfinity, -kInfinity};
-  const Tensor x = tensor_of(values, {1, 9, 1}, dtype());
+  constexpr std::int64_t kChannels = 29;
+  std::vector<double> values, winners;
+  for (const double pixel : {1.0, 1.0, 0.0, /**/ 2.0, kNan, 5.0, /**/ -kInfinity, -kInfinity, -kInfinity}) {
+    values.insert(values.end(), kChannels, pixel);
+  }
+  for (const double pixel : {0, 4, 6}) winners.insert(winners.end(), kChannels, pixel);
+  const Tensor x = tensor_of(values, {1, 9, kChannels}, dtype());
   const auto on = tested();
-  const Tensor y = on.empty({1, 3, 1});
-  const Tensor indices = on.empty({1, 3, 1}, DType::kInt32);
+  const Tensor y = on.empty({1, 3, kChannels});
+  const Tensor indices = on.empty({1, 3, kChannels}, DType::kInt32);
   on->pool_forward(geometry, on(x), y, indices);
-  EXPECT_EQ(values_of(indices), (std::vector<double>{0, 4, 6}));
-  EXPECT_EQ(y.item(0), 1);
-  EXPECT_TRUE(std::isnan(y.item(1)));
-  EXPECT_EQ(y.item(2), -kInfinity);
+  EXPECT_EQ(values_of(indices), winners);
+  for (std::int64_t channel = 0; channel < kChannels; ++channel) {
+    EXPECT_EQ(y.item(channel), 1);
+    EXPECT_TRUE(std::isnan(y.item(kChannels + channel)));
+    EXPECT_EQ(y.item(2 * kChannels + channel), -kInfinity);
+  }
 }
 
 TEST_P(PoolTest, GlobalAverageMatchesReference) {
