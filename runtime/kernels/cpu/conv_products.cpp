@@ -11,6 +11,7 @@
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/cpu/widen.h"
+#include "runtime/kernels/matmul.h"
 
 namespace lockstep::kernels::cpu {
 
