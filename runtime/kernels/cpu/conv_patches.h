@@ -126,7 +126,8 @@ class Patches {
   std::int64_t pitch_;
 };
 
-/// What the window sees of x at each pixel of y. Element has the size of x's; `extents` and x outlive it.
+/// The patches of x: a line holds the pixels of x that the window sees at one pixel of y. Element is a type of the size
+/// of x's elements. The object refers to `extents` and to the memory of x.
 template <class Element>
 struct PatchesOfX : Patches<Element, pixel_of_x> {
   PatchesOfX(const ConvExtents& extents, const Tensor& x, std::int64_t group)
@@ -135,7 +136,8 @@ struct PatchesOfX : Patches<Element, pixel_of_x> {
                                      extents.in_channels, x.shape().back()) {}
 };
 
-/// The pixels of y whose windows see each pixel of x, tap by tap.
+/// The patches of y: a line holds, tap by tap, the pixels of y whose windows see one pixel of x. Element and lifetimes
+/// as for x.
 template <class Element>
 struct PatchesOfY : Patches<Element, pixel_of_y> {
   PatchesOfY(const ConvExtents& extents, const Tensor& y, std::int64_t group)

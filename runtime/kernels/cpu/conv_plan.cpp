@@ -181,7 +181,7 @@ bool multiplies_matrices(ConvPass pass, const ConvGeometry& geometry, const Shap
   const std::int64_t step = step_of(geometry);
   const bool data = pass == ConvPass::kData;
   const std::int64_t patch = data ? pixels_of(x) * taps * y.back() / step : pixels_of(y) * taps * x.back();
-  constexpr std::int64_t kMostInAnImage = std::int64_t{1} << 23;
+  constexpr std::int64_t kMostInAnImage = std::int64_t{1} << 23;  // elements: 16 MiB
   if (patch > kMostInAnImage) return false;
   const std::int64_t width = y[-2];
   switch (pass) {

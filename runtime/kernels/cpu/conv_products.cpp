@@ -103,7 +103,7 @@ void for_chunks(std::int64_t images, std::int64_t patch_bytes, const Tensor& sta
   for (std::int64_t begin = 0; begin < images; begin += step) run(begin, std::min(images, begin + step));
 }
 
-/// Of the patches of an image; about those of y in all phases together.
+/// The size of an image's patches in bytes. For patches of y, whose phases differ, it is about the sum over all phases.
 std::int64_t patch_bytes(const ConvExtents& e, std::int64_t channels, DType dtype) {
   return Window::count(e.window.out) * e.taps * channels * static_cast<std::int64_t>(size_of(dtype));
 }

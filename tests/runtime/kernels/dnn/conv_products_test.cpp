@@ -9,27 +9,22 @@
 #include "runtime/kernels/cpu/conv_phases.h"
 #include "runtime/kernels/cpu/conv_plan.h"
 #include "runtime/kernels/cpu/isa.h"
+#include "tests/runtime/kernels/dnn/conv_case.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {
 namespace {
 
 using testing::bounds_for;
+using testing::ConvCase;
 using testing::expect_close;
 using testing::random_tensor;
 using testing::reference_of;
 using testing::tensor_of;
 using testing::values_of;
 
-struct PatchedConvolution {
-  const char* name;
-  ConvGeometry geometry;
-  Shape x;
-  Shape weight;
-};
-
-const std::vector<PatchedConvolution>& convolutions() {
-  static const std::vector<PatchedConvolution> table{
+const std::vector<ConvCase>& convolutions() {
+  static const std::vector<ConvCase> table{
       {"three channels", {.padding = {1, 1}}, {2, 10, 9, 3}, {16, 3, 3, 3}},
       {"a tap", {}, {3, 5, 4, 20}, {24, 1, 1, 20}},
       {"a tap and padding", {.padding = {1, 0}}, {2, 3, 4, 8}, {8, 1, 1, 8}},
@@ -66,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Of, ByProducts, ::testing::Values(DType::kFloat32, DTyp
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
 TEST_P(ByProducts, ForwardMatchesReference) {
-  for (const PatchedConvolution& c : convolutions()) {
+  for (const ConvCase& c : convolutions()) {
     SCOPED_TRACE(c.name);
     const Shape out = conv_output_shape(c.x, c.weight, c.geometry);
     const Tensor x = random(c.x, 1), weight = random(c.weight, 2);
@@ -80,7 +75,7 @@ TEST_P(ByProducts, ForwardMatchesReference) {
 }
 
 TEST_P(ByProducts, GradientOfXMatchesReference) {
-  for (const PatchedConvolution& c : convolutions()) {
+  for (const ConvCase& c : convolutions()) {
     SCOPED_TRACE(c.name);
     const Shape out = conv_output_shape(c.x, c.weight, c.geometry);
     const Tensor x = random(c.x, 1), weight = random(c.weight, 2), dy = random(out, 3);
@@ -92,7 +87,7 @@ TEST_P(ByProducts, GradientOfXMatchesReference) {
 }
 
 TEST_P(ByProducts, GradientOfTheWeightMatchesReference) {
-  for (const PatchedConvolution& c : convolutions()) {
+  for (const ConvCase& c : convolutions()) {
     SCOPED_TRACE(c.name);
     const Shape out = conv_output_shape(c.x, c.weight, c.geometry);
     const Tensor x = random(c.x, 1), weight = random(c.weight, 2), dy = random(out, 3);
@@ -108,7 +103,7 @@ TEST_P(ByProducts, GradientOfTheWeightMatchesReference) {
 
 TEST(ConvPhases, HaveEveryPixelOnceAndTheTapsThatMeetIt) {
   using Tap = std::array<std::int64_t, 3>;  // a pixel of x, a tap, a pixel of y
-  for (const PatchedConvolution& c : convolutions()) {
+  for (const ConvCase& c : convolutions()) {
     SCOPED_TRACE(c.name);
     const cpu::ConvExtents all(c.geometry, c.x, c.weight, conv_output_shape(c.x, c.weight, c.geometry));
     std::vector<Tap> expected, found;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "runtime/kernels/cpu/conv_plan.h"
+#include "tests/runtime/kernels/dnn/conv_case.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {
@@ -12,6 +13,7 @@ namespace {
 
 using testing::Bounds;
 using testing::bytes_of;
+using testing::ConvCase;
 using testing::epsilon_of;
 using testing::KernelTest;
 using testing::kProductTypes;
@@ -19,13 +21,6 @@ using testing::name_of_on;
 using testing::random_tensor;
 using testing::tensor_of;
 using testing::values_of;
-
-struct ConvCase {
-  const char* name;
-  ConvGeometry geometry;
-  Shape x;
-  Shape weight;
-};
 
 const std::vector<ConvCase>& conv_cases() {
   static const std::vector<ConvCase> table{

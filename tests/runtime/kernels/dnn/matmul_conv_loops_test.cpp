@@ -6,6 +6,7 @@
 #include "runtime/kernels/cpu/conv_loops.h"
 #include "runtime/kernels/cpu/matmul_loops.h"
 #include "runtime/kernels/matmul.h"
+#include "tests/runtime/kernels/dnn/conv_case.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {
@@ -13,6 +14,7 @@ namespace {
 
 using testing::Bounds;
 using testing::bounds_for;
+using testing::ConvCase;
 using testing::expect_close;
 using testing::random_tensor;
 using testing::reference_of;
@@ -58,16 +60,9 @@ TEST_F(ByLoops, ProductsMatchReference) {
   }
 }
 
-struct WindowedProduct {
-  const char* name;
-  ConvGeometry geometry;
-  Shape x;
-  Shape weight;
-};
-
 TEST_F(ByLoops, ConvolutionsMatchReference) {
-  for (const WindowedProduct& c : {
-           WindowedProduct{"three channels", {.padding = {1, 1}}, {2, 10, 9, 3}, {16, 3, 3, 3}},
+  for (const ConvCase& c : {
+           ConvCase{"three channels", {.padding = {1, 1}}, {2, 10, 9, 3}, {16, 3, 3, 3}},
            {"past a block", {.padding = {1, 1}}, {2, 8, 9, 33}, {70, 3, 3, 33}},
            {"stride 2", {.stride = {2, 2}, .padding = {1, 1}}, {3, 8, 8, 32}, {64, 3, 3, 32}},
            {"differing dimensions",
