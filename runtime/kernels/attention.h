@@ -37,7 +37,8 @@ struct MaskSteps {
 
 /// Softmax attention, by blocks of queries and keys with a running maximum and sum (Dao et al.: "FlashAttention",
 /// NeurIPS 2022): memory grows with Tq and Tk, not with Tq x Tk; the backward pass of cuDNN adds 1 GiB at most. Sums
-/// are float32 for 16-bit inputs, whose results are rounded once; cuDNN also rounds probabilities and slopes of scores.
+/// are float32 for 16-bit inputs, whose results are rounded once; a GPU's tensor cores also get probabilities and
+/// slopes of scores rounded.
 ///
 /// Shapes: q [batch, heads, Tq, d]; k [batch, kv_heads, Tk, d]; v [batch, kv_heads, Tk, dv], kv_heads a divisor of
 /// heads: query head h reads head h / (heads / kv_heads) of k and v. out [batch, heads, Tq, dv]. One floating dtype.
@@ -48,7 +49,8 @@ struct Attention {
   /// out_i = sum_j p_ij v_j, p_i = softmax_j(scale q_i . k_j + mask_ij), after dropout. A query that sees no key gives
   /// 0, as PyTorch's. norms [batch, heads, Tq, 2], float32 (float64 for float64), is kept for the backward pass: of a
   /// query's scores s the largest, m, and log sum_j e^(s_j - m). Their sum would lose the second where a mask makes m
-  /// large; without one m may be log sum_j e^(s_j), beside 0. Of a query that sees no key: 0 and +inf.
+  /// large; without one m may be log sum_j e^(s_j), beside 0. On a GPU m may lie up to 8 below the largest. Of a query
+  /// that sees no key: 0 and +inf.
   void (*attention)(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
                     const Tensor& norms);
   /// The gradients like q, k and v; each may be undefined, which leaves it out. The mask has none. Scores are computed

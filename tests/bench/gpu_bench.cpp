@@ -196,8 +196,8 @@ class Bench {
     convolution("conv 3x3 512 at 7", 7, 512, 512, 3);
   }
 
-  /// Of GPT-2's heads, 8 texts; causal, so half the products count. cuDNN computes it, and our own kernels where there
-  /// is a mask, here one that lets everything pass.
+  /// Of GPT-2's heads, 8 texts; causal, so half the products count. cuDNN computes it, and our own kernels on tensor
+  /// cores where there is a mask, here one that lets everything pass, or dropout.
   void attention() {
     const std::int64_t texts = sized(8), length = sized(1024);
     const Shape shape{texts, 12, length, 64};
@@ -209,10 +209,13 @@ class Bench {
     const Tensor everything = empty({1, 1, 1, length}, DType::kBool);
     backend_.fill(everything, 1);
     const double product = static_cast<double>(q.numel()) * static_cast<double>(length);
-    for (const bool masked : {false, true}) {
+    for (const std::string with : {"", ", a mask,", ", dropout,"}) {
       kernels::AttentionScores scores{.scale = 0.125, .causal = true};
-      if (masked) scores.mask = everything;
-      const std::string name = masked ? "attention 8x12x1024x64, own kernels," : "attention 8x12x1024x64";
+      if (with == ", a mask,") scores.mask = everything;
+      if (with == ", dropout,") {
+        scores.dropout = {.p = 0.1, .key = {.seed = 1}, .elements_of_sample = 12 * length * length};
+      }
+      const std::string name = "attention 8x12x1024x64" + with;
       measure(name + " forward", 2 * product, "tflop_per_s", [&] { backend_.attention(q, k, v, scores, out, norms); });
       measure(name + " backward", 5 * product, "tflop_per_s",
               [&] { backend_.attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv); });

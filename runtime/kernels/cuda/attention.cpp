@@ -8,6 +8,7 @@
 #include "runtime/kernels/cuda/attention_direct.h"
 #include "runtime/kernels/cuda/attention_graph.h"
 #include "runtime/kernels/cuda/attention_norms.h"
+#include "runtime/kernels/cuda/attention_tiles.h"
 #include "runtime/kernels/cuda/device_state.h"
 #include "runtime/kernels/cuda/families.h"
 
@@ -15,9 +16,11 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
+int compute_capability_of(const Tensor& tensor) { return state_of(tensor.device()).cudnn.compute_capability(); }
+
 std::vector<AttentionProblem> cudnn_problems(AttentionPass pass, const checks::AttentionExtents& extents,
                                              const Tensor& q, const AttentionScores& scores) {
-  const AttentionLibrary library{state_of(q.device()).cudnn.compute_capability(), cudnnGetVersion()};
+  const AttentionLibrary library{compute_capability_of(q), cudnnGetVersion()};
   return cudnn_attention(pass, extents, q.dtype(), scores, library);
 }
 
@@ -90,6 +93,9 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
                const Tensor& norms) {
   const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, norms);
   if (run_cudnn(extents, q, k, v, scores, out, norms)) return;
+  if (attention_has_tiles(extents, q.dtype(), compute_capability_of(q))) {
+    return attention_by_tiles(extents, q, k, v, scores, out, norms);
+  }
   attention_direct(extents, q, k, v, scores, out, norms);
 }
 
@@ -98,6 +104,9 @@ void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const
                         const Tensor& dv) {
   const checks::AttentionExtents extents = checks::attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
   if (run_cudnn_backward(extents, q, k, v, scores, out, norms, dout, dq, dk, dv)) return;
+  if (attention_has_tiles(extents, q.dtype(), compute_capability_of(q))) {
+    return attention_backward_by_tiles(extents, q, k, v, scores, out, norms, dout, dq, dk, dv);
+  }
   attention_backward_direct(extents, q, k, v, scores, out, norms, dout, dq, dk, dv);
 }
 

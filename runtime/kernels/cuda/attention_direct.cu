@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cfloat>
-
 #include "runtime/kernels/cuda/attention_direct.h"
-#include "runtime/kernels/cuda/rows.cuh"
-#include "runtime/kernels/functors/dropout.h"
-#include "runtime/kernels/functors/fast_exp.h"
+#include "runtime/kernels/cuda/attention_norms.h"
+#include "runtime/kernels/cuda/attention_operands.cuh"
 
 // Attention by tiles of 32 rows and 32 columns of the scores. A warp owns 8 rows, a lane a column of the tile, and of
 // the results a channel of each 32. The block that owns rows walks over the columns in order: nothing is added by two
@@ -22,58 +19,10 @@ constexpr std::int64_t kMaxChannels = 256;
 /// 32 rows of 32 channels in shared memory; a column is read without bank conflicts.
 using SharedTile = float[kTile][kTile + 1];
 
-/// A head's rows in memory.
 template <class T>
-struct HeadRows {
-  const T* data;
-  std::int64_t count;
-  std::int64_t channels;
-
-  __device__ HeadRows of_head(std::int64_t head) const { return {data + head * count * channels, count, channels}; }
-};
-
-/// The inputs that all blocks of a pass read.
-template <class T>
-struct AttentionOperands {
-  HeadRows<T> q, k, v;
-  std::int64_t batch, heads, sharing;  ///< `sharing` heads of q read a head of k and v
-  float scale;
-  bool causal;
-  const bool* allowed;  ///< a mask of bool; null: none
-  const T* bias;        ///< a mask that is added; null: none. At most one of the two is given
-  MaskSteps steps;
-  AttentionDropout dropout;
-  Dropout drop;
-
-  __device__ HeadRows<T> q_of(std::int64_t head) const { return q.of_head(head); }
-  __device__ HeadRows<T> k_of(std::int64_t head) const { return k.of_head(head / sharing); }
-  __device__ HeadRows<T> v_of(std::int64_t head) const { return v.of_head(head / sharing); }
-  __host__ __device__ std::int64_t query_tiles() const { return (q.count + kTile - 1) / kTile; }
-  __host__ __device__ std::int64_t key_tiles() const { return (k.count + kTile - 1) / kTile; }
-  /// Keys that queries before `end` see.
-  __device__ std::int64_t keys_seen_before(std::int64_t end) const {
-    const std::int64_t limit = causal && end < k.count ? end : k.count;
-    return limit;
-  }
-
-  __device__ float score(std::int64_t head, std::int64_t query, std::int64_t key, float product) const {
-    if (query >= q.count || key >= k.count || (causal && key > query)) return -INFINITY;
-    const std::int64_t at = steps.offset(head / heads, head % heads) + query * steps.query + key;
-    if (allowed != nullptr) return allowed[at] ? scale * product : -INFINITY;
-    return scale * product + (bias != nullptr ? to_float(bias[at]) : 0.0f);
-  }
-
-  /// Applies the dropout of (query, key) to a value. The mask is made again from dropout's key wherever it is needed.
-  __device__ float kept(std::int64_t head, std::int64_t query, std::int64_t key, float value) const {
-    if (!(dropout.p > 0)) return value;
-    StepPosition moved;
-    if (dropout.key.position != nullptr) moved = *dropout.key.position;
-    const CounterRng rng(dropout.key.seed, CounterRng::Purpose::kDropout, dropout.key.layer,
-                         dropout.key.step + moved.step, dropout.key.call);
-    const std::int64_t first = dropout.first_element + moved.first_sample * dropout.elements_of_sample;
-    return drop(rng.at(static_cast<std::uint64_t>(first + (head * q.count + query) * k.count + key)), value);
-  }
-};
+__host__ __device__ std::int64_t tiles_of(const HeadRows<T>& rows) {
+  return (rows.count + kTile - 1) / kTile;
+}
 
 __device__ inline int lane() { return static_cast<int>(threadIdx.x % 32); }
 /// The first of the tile's rows that this warp owns.
@@ -156,7 +105,7 @@ __device__ void store_rows(const float (&sums)[kRows][Chunks], T* out, std::int6
 template <class T, int Chunks>
 __global__ void __launch_bounds__(kTileThreads) attention_forward(AttentionOperands<T> operands, T* out, float* norms) {
   __shared__ SharedTile left, right, weights;
-  const std::int64_t tiles = operands.query_tiles();
+  const std::int64_t tiles = tiles_of(operands.q);
   for (std::int64_t task = blockIdx.x; task < operands.batch * operands.heads * tiles; task += gridDim.x) {
     const std::int64_t head = task / tiles;
     const std::int64_t first = task % tiles * kTile;
@@ -176,13 +125,14 @@ __global__ void __launch_bounds__(kTileThreads) attention_forward(AttentionOpera
       multiply(q, first, k, key, left, right, scores);
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        const float score = operands.score(head, first + own_row() + r, key + lane(), scores[r]);
+        const std::int64_t query = first + own_row() + r;
+        const float score = operands.scores_of(head, query)(key + lane(), scores[r]);
         const float next = fmaxf(max[r], Lanes{32}.max(score));
         const float probability = fast_exp(score - next);
         const float factor = fast_exp(max[r] - next);
         sum[r] = sum[r] * factor + Lanes{32}.sum(probability);
         max[r] = next;
-        weights[own_row() + r][lane()] = operands.kept(head, first + own_row() + r, key + lane(), probability);
+        weights[own_row() + r][lane()] = operands.kept_by(head, query)(key + lane(), probability);
 #pragma unroll
         for (int m = 0; m < Chunks; ++m) sums[r][m] *= factor;
       }
@@ -193,49 +143,15 @@ __global__ void __launch_bounds__(kTileThreads) attention_forward(AttentionOpera
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       const std::int64_t query = first + own_row() + r;
-      if (lane() == 0 && query < q.count) {
-        const bool blind = sum[r] == 0;
-        norms[2 * (head * q.count + query)] = blind ? 0.0f : max[r];
-        norms[2 * (head * q.count + query) + 1] = blind ? INFINITY : logf(sum[r]);
-      }
+      if (lane() == 0 && query < q.count) store_norms(norms, head * q.count + query, max[r], sum[r]);
     }
   }
-}
-
-/// The inputs of the backward pass for each query beside q, by [batch * heads, Tq].
-template <class T>
-struct Slopes {
-  HeadRows<T> dout;
-  const float* norms;
-  const float* delta;  ///< sum over channels of dout * out
-
-  /// The probability of a score and the score's slope, given the probability's.
-  __device__ void operator()(std::int64_t head, std::int64_t query, float score, float of_probability,
-                             float& probability, float& slope) const {
-    const std::int64_t at = head * dout.count + query;
-    const bool exists = query < dout.count;
-    probability = exists ? fast_exp(score - norms[2 * at] - norms[2 * at + 1]) : 0.0f;
-    slope = exists ? probability * (of_probability - delta[at]) : 0.0f;
-  }
-};
-
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    multiply_rows(const T* out, const T* dout, float* delta, std::int64_t rows, std::int64_t channels, Lanes team) {
-  for_each_row(team, rows, [&](std::int64_t row, bool live) {
-    float sum = 0;
-    for (std::int64_t c = team.rank(); live && c < channels; c += team.size) {
-      sum += to_float(out[row * channels + c]) * to_float(dout[row * channels + c]);
-    }
-    sum = team.sum(sum);
-    if (live && team.rank() == 0) delta[row] = sum;
-  });
 }
 
 template <class T, int Chunks>
 __global__ void __launch_bounds__(kTileThreads) attention_dq(AttentionOperands<T> operands, Slopes<T> slopes, T* dq) {
   __shared__ SharedTile left, right, weights;
-  const std::int64_t tiles = operands.query_tiles();
+  const std::int64_t tiles = tiles_of(operands.q);
   for (std::int64_t task = blockIdx.x; task < operands.batch * operands.heads * tiles; task += gridDim.x) {
     const std::int64_t head = task / tiles;
     const std::int64_t first = task % tiles * kTile;
@@ -251,8 +167,8 @@ __global__ void __launch_bounds__(kTileThreads) attention_dq(AttentionOperands<T
       for (int r = 0; r < kRows; ++r) {
         const std::int64_t query = first + own_row() + r;
         float probability, slope;
-        slopes(head, query, operands.score(head, query, key + lane(), scores[r]),
-               operands.kept(head, query, key + lane(), of_probability[r]), probability, slope);
+        slopes.of(head, query)(operands.scores_of(head, query)(key + lane(), scores[r]),
+                               operands.kept_by(head, query)(key + lane(), of_probability[r]), probability, slope);
         weights[own_row() + r][lane()] = slope;
       }
       add_weighted(weights, k, key, right, sums);
@@ -266,7 +182,7 @@ template <class T, int Chunks>
 __global__ void __launch_bounds__(kTileThreads)
     attention_dk_dv(AttentionOperands<T> operands, Slopes<T> slopes, T* dk, T* dv) {
   __shared__ SharedTile left, right, weights, slope_weights;
-  const std::int64_t tiles = operands.key_tiles();
+  const std::int64_t tiles = tiles_of(operands.k);
   const std::int64_t kv_heads = operands.batch * operands.heads / operands.sharing;
   for (std::int64_t task = blockIdx.x; task < kv_heads * tiles; task += gridDim.x) {
     const std::int64_t kv_head = task / tiles;
@@ -281,13 +197,15 @@ __global__ void __launch_bounds__(kTileThreads)
         float scores[kRows], of_probability[kRows];
         multiply(k, first, q, query, left, right, scores);
         multiply(v, first, dout, query, left, right, of_probability);
+        const auto scores_of = operands.scores_of(head, query + lane());
+        const auto slopes_of = slopes.of(head, query + lane());
+        KeptKeys kept = operands.kept_by(head, query + lane());
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
           const std::int64_t key = first + own_row() + r;
           float probability, slope;
-          slopes(head, query + lane(), operands.score(head, query + lane(), key, scores[r]),
-                 operands.kept(head, query + lane(), key, of_probability[r]), probability, slope);
-          weights[own_row() + r][lane()] = operands.kept(head, query + lane(), key, probability);
+          slopes_of(scores_of(key, scores[r]), kept(key, of_probability[r]), probability, slope);
+          weights[own_row() + r][lane()] = kept(key, probability);
           slope_weights[own_row() + r][lane()] = slope;
         }
         if (dv != nullptr) add_weighted(weights, dout, query, right, of_v);
@@ -302,26 +220,6 @@ __global__ void __launch_bounds__(kTileThreads)
       store_rows(of_v, dv + kv_head * v.count * v.channels, first, v.count, v.channels, [](int) { return 1.0f; });
     }
   }
-}
-
-template <class T>
-AttentionOperands<T> operands_of(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k,
-                                 const Tensor& v, const AttentionScores& scores) {
-  const Tensor& mask = scores.mask;
-  const bool is_bool = mask.defined() && mask.dtype() == DType::kBool;
-  return {.q = {in<T>(q), extents.queries, extents.channels},
-          .k = {in<T>(k), extents.keys, extents.channels},
-          .v = {in<T>(v), extents.keys, extents.value_channels},
-          .batch = extents.batch,
-          .heads = extents.heads,
-          .sharing = extents.heads / std::max<std::int64_t>(extents.kv_heads, 1),
-          .scale = static_cast<float>(scores.scale),
-          .causal = scores.causal,
-          .allowed = is_bool ? in<bool>(mask) : nullptr,
-          .bias = mask.defined() && !is_bool ? in<T>(mask) : nullptr,
-          .steps = mask.defined() ? MaskSteps(mask) : MaskSteps(),
-          .dropout = scores.dropout,
-          .drop = Dropout(scores.dropout.p)};
 }
 
 /// Calls f.template operator()<T, Chunks>(): elements of q's dtype, and how many times 32 channels a row has at most.
@@ -349,8 +247,8 @@ void attention_direct(const checks::AttentionExtents& extents, const Tensor& q, 
   const gpu::DeviceGuard guard(device);
   visit_problem("attention", q.dtype(), extents, [&]<class T, int Chunks>() {
     const auto operands = operands_of<T>(extents, q, k, v, scores);
-    attention_forward<T, Chunks><<<blocks_for(extents.batch * extents.heads * operands.query_tiles(), 1), kTileThreads,
-                                   0, gpu::current(device)>>>(operands, out<T>(out_rows), out<float>(norms));
+    attention_forward<T, Chunks><<<blocks_for(extents.batch * extents.heads * tiles_of(operands.q), 1), kTileThreads, 0,
+                                   gpu::current(device)>>>(operands, out<T>(out_rows), out<float>(norms));
     check_launch("attention");
   });
 }
@@ -362,24 +260,19 @@ void attention_backward_direct(const checks::AttentionExtents& extents, const Te
   const Device device = q.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
-  const Tensor delta = Tensor::empty({extents.batch, extents.heads, extents.queries}, DType::kFloat32, device);
+  const Tensor delta = attention_deltas(out_rows, dout);
   visit_problem("attention_backward", q.dtype(), extents, [&]<class T, int Chunks>() {
     const auto operands = operands_of<T>(extents, q, k, v, scores);
     const Slopes<T> slopes{{in<T>(dout), extents.queries, extents.value_channels}, in<float>(norms), in<float>(delta)};
-    if (delta.numel() > 0) {
-      multiply_rows<T><<<blocks_for(delta.numel(), kThreads / 32), kThreads, 0, stream>>>(
-          in<T>(out_rows), in<T>(dout), out<float>(delta), delta.numel(), extents.value_channels, Lanes{32});
-      check_launch("attention_backward, sums of out and dout");
-    }
     if (dq.defined() && dq.numel() > 0) {
       attention_dq<T, Chunks>
-          <<<blocks_for(extents.batch * extents.heads * operands.query_tiles(), 1), kTileThreads, 0, stream>>>(
+          <<<blocks_for(extents.batch * extents.heads * tiles_of(operands.q), 1), kTileThreads, 0, stream>>>(
               operands, slopes, out<T>(dq));
       check_launch("attention_backward, dq");
     }
     if ((dk.defined() && dk.numel() > 0) || (dv.defined() && dv.numel() > 0)) {
       attention_dk_dv<T, Chunks>
-          <<<blocks_for(extents.batch * extents.kv_heads * operands.key_tiles(), 1), kTileThreads, 0, stream>>>(
+          <<<blocks_for(extents.batch * extents.kv_heads * tiles_of(operands.k), 1), kTileThreads, 0, stream>>>(
               operands, slopes, dk.defined() ? out<T>(dk) : nullptr, dv.defined() ? out<T>(dv) : nullptr);
       check_launch("attention_backward, dk and dv");
     }

@@ -6,9 +6,9 @@
 
 namespace lockstep::kernels::cuda {
 
-// Attention by our own kernels, for whatever cuDNN does not compute: float32, masks, dropout, heads of any width up to
-// 256 channels. The arguments, checked, and what holds of them: kernels::Attention. On the calling thread's current
-// stream of the device. Throws ShapeError for a dtype or a width that a GPU does not take.
+// Attention by our own kernels, for whatever neither cuDNN nor attention_tiles.h computes: float32, few queries or
+// keys, heads of up to 256 channels. The arguments, checked, and what holds of them: kernels::Attention. On the calling
+// thread's current stream of the device. Throws ShapeError for a dtype or a width that a GPU does not take.
 
 void attention_direct(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
                       const AttentionScores& scores, const Tensor& out, const Tensor& norms);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cuda/attention_norms.h"
-#include "runtime/kernels/cuda/launch.cuh"
+#include "runtime/kernels/cuda/rows.cuh"
 
 namespace lockstep::kernels::cuda {
 
@@ -17,6 +17,19 @@ __global__ void __launch_bounds__(kThreads) join(const float* norms, float* stat
   for (std::int64_t i = first(); i < count; i += step()) stats[i] = norms[2 * i] + norms[2 * i + 1];
 }
 
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    multiply_rows(const T* out, const T* dout, float* delta, std::int64_t rows, std::int64_t channels, Lanes team) {
+  for_each_row(team, rows, [&](std::int64_t row, bool live) {
+    float sum = 0;
+    for (std::int64_t c = team.rank(); live && c < channels; c += team.size) {
+      sum += to_float(out[row * channels + c]) * to_float(dout[row * channels + c]);
+    }
+    sum = team.sum(sum);
+    if (live && team.rank() == 0) delta[row] = sum;
+  });
+}
+
 }  // namespace
 
 void norms_of_stats(const Tensor& stats, const Tensor& norms) {
@@ -31,6 +44,19 @@ void stats_of_norms(const Tensor& norms, std::int64_t first_query, const Tensor&
   join<<<blocks_for(stats.numel()), kThreads, 0, gpu::current(stats.device())>>>(in<float>(norms) + 2 * first_query,
                                                                                  out<float>(stats), stats.numel());
   check_launch("attention_backward, norms");
+}
+
+Tensor attention_deltas(const Tensor& out_rows, const Tensor& dout) {
+  const Tensor delta =
+      Tensor::empty({out_rows.size(0), out_rows.size(1), out_rows.size(2)}, DType::kFloat32, out_rows.device());
+  if (delta.numel() == 0) return delta;
+  const gpu::DeviceGuard guard(delta.device());
+  visit_floating("attention_backward", dout.dtype(), [&]<class T>() {
+    multiply_rows<T><<<blocks_for(delta.numel(), kThreads / 32), kThreads, 0, gpu::current(delta.device())>>>(
+        in<T>(out_rows), in<T>(dout), out<float>(delta), delta.numel(), dout.size(3), Lanes{32});
+    check_launch("attention_backward, sums of out and dout");
+  });
+  return delta;
 }
 
 }  // namespace lockstep::kernels::cuda

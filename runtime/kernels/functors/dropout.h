@@ -19,8 +19,9 @@ struct Dropout {
       : threshold(static_cast<std::uint32_t>(std::ceil(static_cast<float>(p) * 0x1p24f))),
         factor(static_cast<float>(1.0 / (1.0 - p))) {}
 
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE bool keeps(std::uint32_t bits) const { return bits >> 8 >= threshold; }
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(std::uint32_t bits, float x) const {
-    return bits >> 8 >= threshold ? x * factor : 0.0f;
+    return keeps(bits) ? x * factor : 0.0f;
   }
 };
 

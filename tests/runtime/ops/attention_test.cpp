@@ -61,6 +61,48 @@ TEST_P(AttentionTest, OfHeadsThatALibraryComputes) {
   }
 }
 
+/// What a GPU leaves to its own kernels on tensor cores in 16 bits: lengths from 32 on, with masks and dropout, and
+/// heads that cuDNN does not take. They round what it rounds.
+TEST_P(AttentionTest, OfLengthsThatTensorCoresTake) {
+  if (dtype() == DType::kFloat64) GTEST_SKIP() << "differences of so many numbers would take minutes";
+  enum class Mask { kNone, kRising, kPadding, kBlindRows };
+  struct Case {
+    std::int64_t batch, heads, kv_heads, queries, keys, channels, value_channels;
+    bool causal;
+    Mask mask;
+    double dropout;
+  };
+  for (const Case& c : {Case{1, 2, 2, 32, 32, 64, 64, true, Mask::kBlindRows, 0},
+                        {2, 2, 1, 77, 70, 40, 24, false, Mask::kRising, 0.3},
+                        {1, 1, 1, 97, 133, 128, 128, false, Mask::kPadding, 0.1},
+                        {1, 4, 2, 40, 100, 20, 33, true, Mask::kNone, 0.5},
+                        {1, 2, 2, 130, 40, 8, 8, true, Mask::kNone, 0},
+                        {1, 1, 1, 33, 35, 128, 1, false, Mask::kRising, 0},
+                        {1, 1, 1, 32, 64, 64, 64, false, Mask::kNone, 1.0}}) {
+    SCOPED_TRACE(c.keys);
+    std::vector<float> mask;
+    for (std::int64_t query = 0; query < c.queries; ++query) {
+      for (std::int64_t key = 0; key < c.keys; ++key) {
+        // Rising scores: the largest so far is exceeded again and again. Padding: keys that no query sees.
+        mask.push_back(c.mask == Mask::kRising    ? 0.5f * static_cast<float>(key)
+                       : c.mask == Mask::kPadding ? (key < c.keys - 37 ? 1.0f : -1.0f)
+                                                  : (query % 5 != 3 ? 1.0f : -1.0f));
+      }
+    }
+    const Tensor values = Tensor::from(mask, {c.queries, c.keys});
+    AttentionOptions options{.causal = c.causal, .dropout = c.dropout, .dropout_key = {.seed = 7, .layer = 2}};
+    check(
+        [&](const auto& in) {
+          if (c.mask != Mask::kNone) options.mask = like(in[0], values);
+          if (c.mask == Mask::kPadding || c.mask == Mask::kBlindRows) options.mask = gt(options.mask, 0);
+          return attention(in, options);
+        },
+        {random({c.batch, c.heads, c.queries, c.channels}, 1), random({c.batch, c.kv_heads, c.keys, c.channels}, 2),
+         random({c.batch, c.kv_heads, c.keys, c.value_channels}, 3)},
+        {.terms = c.queries + c.keys, .intermediate = 16, .intermediate_of_result = 1});
+  }
+}
+
 TEST_P(AttentionTest, WithMasks) {
   const Tensor q = random({2, 2, 3, 4}, 1), k = random({2, 2, 5, 4}, 2), v = random({2, 2, 5, 4}, 3);
   for (const Shape& shape : {Shape{2, 2, 3, 5}, Shape{3, 5}, Shape{2, 1, 1, 5}, Shape{5}}) {

@@ -58,6 +58,8 @@ T __shfl_up_sync(unsigned mask_of_lanes, T value, unsigned delta, int width = 32
   return ::lockstep::cuda_on_host::of_lane(value, lane % static_cast<unsigned>(width) >= delta ? lane - delta : lane);
 }
 
+inline void __syncwarp() { ::lockstep::cuda_on_host::of_lane(0, 0); }
+
 inline float2 make_float2(float x, float y) { return {x, y}; }
 
 inline unsigned atomicInc(unsigned* address, unsigned last) {

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/geometry/operand_checks.h"
+
+namespace lockstep::kernels::cuda {
+
+// Attention by our own kernels on tensor cores, for what cuDNN does not compute in 16 bits: masks, dropout, other
+// lengths and widths. The arguments, checked, and what holds of them: kernels::Attention. Probabilities and slopes of
+// scores are rounded before they are multiplied, as by cuDNN. On the calling thread's current stream of the device.
+
+/// Whether these kernels compute it: float16, or bfloat16 from compute capability 8.0 on, heads of up to 128 channels,
+/// at least 32 queries and keys.
+bool attention_has_tiles(const checks::AttentionExtents& extents, DType dtype, int compute_capability);
+
+void attention_by_tiles(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
+                        const AttentionScores& scores, const Tensor& out, const Tensor& norms);
+void attention_backward_by_tiles(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k,
+                                 const Tensor& v, const AttentionScores& scores, const Tensor& out, const Tensor& norms,
+                                 const Tensor& dout, const Tensor& dq, const Tensor& dk, const Tensor& dv);
+
+}  // namespace lockstep::kernels::cuda
