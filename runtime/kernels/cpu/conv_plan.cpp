@@ -160,22 +160,15 @@ std::int64_t pixels_of(const Shape& image) { return image.numel() / (image.front
 
 DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& y, DType dtype) {
   if (dtype != DType::kBFloat16 || !has_native_bfloat16()) return DType::kFloat32;
-  const auto channels = [&](std::int64_t fewest) { return std::min(x.back(), y.back()) / geometry.groups >= fewest; };
-  // Tiles are so fast that half of them may multiply padding.
-  if (has_bfloat16_tiles() &&
-      (channels(kLanes) || (geometry.groups == 1 && channels(pass == ConvPass::kForward ? 3 : 4)))) {
-    return DType::kBFloat16;
-  }
-  // Other kernels of oneDNN work on 16 channels at a time, and backward ones on 16 pixels of a row: with fewer they
-  // mostly multiply padding and lose to float32.
-  const bool wide = y[-2] >= kLanes;
-  const bool native =
-      channels(kLanes) && (pass == ConvPass::kForward || wide || (pass == ConvPass::kData && step_of(geometry) == 1));
-  return native ? DType::kBFloat16 : DType::kFloat32;
+  // oneDNN's kernels work on so many channels at a time: with fewer they mostly multiply padding and lose to float32.
+  // Tiles are so fast that half of them may.
+  const bool tiles = has_bfloat16_tiles() && geometry.groups == 1;
+  const std::int64_t fewest = !tiles ? kLanes : pass == ConvPass::kForward ? 3 : 4;
+  return std::min(x.back(), y.back()) / geometry.groups >= fewest ? DType::kBFloat16 : DType::kFloat32;
 }
 
 bool multiplies_matrices(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight,
-                         const Shape& y) {
+                         const Shape& y, bool tiles) {
   if (geometry.groups > 1 || std::min(x.back(), y.back()) < kLanes) return false;
   const std::int64_t taps = weight.numel() / (weight.front() * weight.back());
   const std::int64_t step = step_of(geometry);
@@ -184,17 +177,22 @@ bool multiplies_matrices(ConvPass pass, const ConvGeometry& geometry, const Shap
   constexpr std::int64_t kMostInAnImage = std::int64_t{1} << 23;  // elements: 16 MiB
   if (patch > kMostInAnImage) return false;
   const std::int64_t width = y[-2];
+  constexpr std::int64_t kWide = 32;  // channels that are copied fast
   switch (pass) {
     case ConvPass::kForward:
-      return width <= (taps == 1 ? 7 : 4);
+      return width <= (!tiles ? 2 : taps == 1 ? 7 : 4);
     case ConvPass::kData:
       // Where y is smaller than the steps make it, the patches of x's margin are mostly zeros.
-      if (pixels_of(x) > 2 * step * pixels_of(y)) return false;
+      if (!tiles || pixels_of(x) > 2 * step * pixels_of(y)) return false;
       return step == 1 ? width <= (taps == 1 ? 14 : 4) : step <= 4 && std::min(x.back(), y.back()) >= 64;
     case ConvPass::kWeights:
       // oneDNN's kernel is faster on whole tiles of pixels of a row, if these lie side by side or have few channels,
       // which are copied in small pieces.
-      return width < kLanes || taps == 1 || (step > 1 && x.back() >= 32);
+      if (tiles) return width < kLanes || taps == 1 || (step > 1 && x.back() >= kWide);
+      // Without tiles it loses where a row's pixels do not lie side by side, and where so few pixels are summed that
+      // its own sums of the weights' size cost more than they.
+      if (x.back() < kWide) return false;
+      return step > 1 ? width < kLanes : pixels_of(y) * y.front() <= 512 || (taps == 1 && width < 8);
   }
   return false;
 }
@@ -206,7 +204,7 @@ ConvAlgorithm conv_algorithm(ConvPass pass, const ConvGeometry& geometry, const 
   };
   const bool usual = geometry.spatial_rank == 2 && geometry.groups == 1 && weight[1] == 3 && weight[2] == 3 &&
                      both(geometry.stride, 1) && both(geometry.dilation, 1) && both(geometry.padding, 1);
-  if (dtype == DType::kBFloat16 && has_bfloat16_tiles() && multiplies_matrices(pass, geometry, x, weight, y)) {
+  if (dtype == DType::kBFloat16 && multiplies_matrices(pass, geometry, x, weight, y, has_bfloat16_tiles())) {
     return ConvAlgorithm::kProducts;
   }
   if (!usual || dtype != DType::kFloat32) return ConvAlgorithm::kDirect;

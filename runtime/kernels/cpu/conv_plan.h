@@ -15,8 +15,8 @@ namespace lockstep::kernels::cpu {
 
 enum class ConvPass { kForward, kData, kWeights };
 
-/// The dtype that a pass over tensors of `dtype` is computed in: bfloat16 where oneDNN's own primitive is faster than
-/// widening, float32 otherwise.
+/// The dtype that a pass over tensors of `dtype` is computed in: bfloat16 where the processor multiplies it faster than
+/// what it is widened to, float32 otherwise.
 DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& y, DType dtype);
 
 /// How a pass multiplies.
@@ -33,11 +33,12 @@ enum class ConvAlgorithm {
   kProducts,
 };
 
-/// Whether a pass in bfloat16 is fastest as a product of matrices where the processor multiplies tiles: oneDNN's
-/// convolutions fill a tile with pixels of one row of one image, products with those of any. The bounds were measured
-/// on a Xeon with AMX (Emerald Rapids).
+/// Whether a pass in bfloat16 is fastest as a product of matrices. Where the processor multiplies `tiles`, oneDNN's
+/// convolutions fill one with pixels of one row of one image, products with those of any; elsewhere its convolutions
+/// are slower only on the shortest rows. The bounds were measured on a Xeon with AMX (Emerald Rapids) and an EPYC (Zen
+/// 4).
 bool multiplies_matrices(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight,
-                         const Shape& y);
+                         const Shape& y, bool tiles);
 
 /// The fastest one for a pass that is computed in `dtype`. Decided for a whole batch, so that its images are computed
 /// alike.

@@ -122,11 +122,13 @@ TEST(ConvPhases, HaveEveryPixelOnceAndTheTapsThatMeetIt) {
   }
 }
 
+bool by_products(cpu::ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight,
+                 bool tiles = true) {
+  return cpu::multiplies_matrices(pass, geometry, x, weight, conv_output_shape(x, weight, geometry), tiles);
+}
+
 TEST(ByProductsTest, TheirBoundsFollowFromShapes) {
   using cpu::ConvPass;
-  const auto by_products = [](ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight) {
-    return cpu::multiplies_matrices(pass, geometry, x, weight, conv_output_shape(x, weight, geometry));
-  };
   const ConvGeometry same{.padding = {1, 1}}, halving{.stride = {2, 2}, .padding = {1, 1}};
   EXPECT_TRUE(by_products(ConvPass::kForward, same, {8, 4, 4, 64}, {64, 3, 3, 64}));
   EXPECT_FALSE(by_products(ConvPass::kForward, same, {8, 8, 8, 64}, {64, 3, 3, 64})) << "wide";
@@ -149,6 +151,21 @@ TEST(ByProductsTest, TheirBoundsFollowFromShapes) {
   EXPECT_FALSE(by_products(ConvPass::kForward, grouped, {8, 4, 4, 64}, {64, 3, 3, 32}));
 }
 
+TEST(ByProductsTest, WithoutTilesOnlyTheShortestRowsAre) {
+  using cpu::ConvPass;
+  const ConvGeometry same{.padding = {1, 1}}, halving{.stride = {2, 2}, .padding = {1, 1}};
+  EXPECT_TRUE(by_products(ConvPass::kForward, same, {8, 2, 2, 64}, {64, 3, 3, 64}, false));
+  EXPECT_FALSE(by_products(ConvPass::kForward, same, {8, 3, 3, 64}, {64, 3, 3, 64}, false));
+  EXPECT_FALSE(by_products(ConvPass::kData, halving, {8, 4, 4, 64}, {64, 3, 3, 64}, false));
+  EXPECT_TRUE(by_products(ConvPass::kWeights, halving, {64, 30, 30, 32}, {64, 3, 3, 32}, false));
+  EXPECT_FALSE(by_products(ConvPass::kWeights, halving, {64, 32, 32, 32}, {64, 3, 3, 32}, false)) << "wide";
+  EXPECT_FALSE(by_products(ConvPass::kWeights, halving, {64, 30, 30, 16}, {64, 3, 3, 16}, false)) << "few channels";
+  EXPECT_TRUE(by_products(ConvPass::kWeights, same, {32, 4, 4, 64}, {64, 3, 3, 64}, false));
+  EXPECT_FALSE(by_products(ConvPass::kWeights, same, {33, 4, 4, 64}, {64, 3, 3, 64}, false)) << "many pixels";
+  EXPECT_TRUE(by_products(ConvPass::kWeights, {}, {64, 7, 7, 64}, {64, 1, 1, 64}, false));
+  EXPECT_FALSE(by_products(ConvPass::kWeights, {}, {64, 8, 8, 64}, {64, 1, 1, 64}, false)) << "wide";
+}
+
 TEST(ByProductsTest, AreChosenWhereTheProcessorMultipliesTiles) {
   using cpu::ConvAlgorithm;
   const Shape x{8, 4, 4, 64}, weight{64, 3, 3, 64};
@@ -169,6 +186,9 @@ TEST(ByProductsTest, TilesTakeFewChannelsToo) {
   const ConvGeometry same{.padding = {1, 1}}, grouped{.padding = {1, 1}, .groups = 8};
   for (const ConvPass pass : {ConvPass::kForward, ConvPass::kData, ConvPass::kWeights}) {
     EXPECT_EQ(chosen(pass, same, {8, 32, 32, 64}, {64, 3, 3, 64}), native);
+    EXPECT_EQ(chosen(pass, same, {8, 4, 4, 16}, {64, 3, 3, 16}), native) << "short rows";
+    EXPECT_EQ(chosen(pass, {.stride = {2, 2}}, {8, 8, 8, 64}, {64, 3, 3, 64}), native) << "steps of two";
+    EXPECT_EQ(chosen(pass, {.padding = {1, 1}, .groups = 4}, {8, 8, 8, 64}, {64, 3, 3, 16}), native) << "groups";
     EXPECT_EQ(chosen(pass, same, {8, 32, 32, 8}, {8, 3, 3, 8}), tiled);
     EXPECT_EQ(chosen(pass, same, {8, 32, 32, 1}, {8, 3, 3, 1}), DType::kFloat32);
     EXPECT_EQ(chosen(pass, grouped, {8, 32, 32, 64}, {64, 3, 3, 8}), DType::kFloat32);
