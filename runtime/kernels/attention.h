@@ -36,9 +36,9 @@ struct MaskSteps {
 };
 
 /// Softmax attention, by blocks of queries and keys with a running maximum and sum (Dao et al.: "FlashAttention",
-/// NeurIPS 2022): memory grows with Tq and Tk, not with Tq x Tk; the backward pass of cuDNN adds 1 GiB at most. Sums
-/// are float32 for 16-bit inputs, whose results are rounded once; a GPU's tensor cores also get probabilities and
-/// slopes of scores rounded.
+/// NeurIPS 2022), or by blocks of queries: memory grows with Tq and Tk, not with Tq x Tk; the backward pass of cuDNN
+/// adds 1 GiB at most. Sums are float32 for 16-bit inputs, whose results are rounded once. Where hardware multiplies
+/// the 16-bit dtype, a GPU's tensor cores or a CPU's instructions, probabilities and slopes of scores are rounded too.
 ///
 /// Shapes: q [batch, heads, Tq, d]; k [batch, kv_heads, Tk, d]; v [batch, kv_heads, Tk, dv], kv_heads a divisor of
 /// heads: query head h reads head h / (heads / kv_heads) of k and v. out [batch, heads, Tq, dv]. One floating dtype.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "runtime/kernels/cpu/attention_heads.h"
+#include "runtime/kernels/cpu/attention_products.h"
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
@@ -15,9 +17,6 @@
 namespace lockstep::kernels::cpu {
 
 namespace {
-
-/// Multiply-adds that are worth a thread.
-constexpr std::int64_t kProductsAThread = std::int64_t{1} << 21;
 
 /// Scratch memory for as many threads as share `tasks`: it does not grow with the number of queries.
 class Scratch {
@@ -34,78 +33,29 @@ class Scratch {
   std::atomic<std::int64_t> claimed_ = 0;
 };
 
-/// The heads of an attention, one by one.
-struct Heads {
-  const Tensor &q, &k, &v;
-  const AttentionScores& scores;
-  checks::AttentionExtents extents;
-  AttentionDropout dropout = here(scores.dropout);
-
-  /// Moved to where the step stands when it runs.
-  static AttentionDropout here(AttentionDropout dropout) {
-    if (const StepPosition* const position = dropout.key.position) {
-      dropout.key.step += position->step;
-      dropout.first_element += position->first_sample * dropout.elements_of_sample;
-    }
-    return dropout;
-  }
-
-  std::int64_t count() const { return extents.batch * extents.heads; }
-  /// The head of k and v that head `h` reads.
-  std::int64_t kv_head(std::int64_t h) const { return h / (extents.heads / extents.kv_heads); }
-
-  AttentionHead operator[](std::int64_t h) const {
-    AttentionHead head{
-        .q = input(q).from(h * extents.queries * extents.channels),
-        .k = input(k).from(kv_head(h) * extents.keys * extents.channels),
-        .v = input(v).from(kv_head(h) * extents.keys * extents.value_channels),
-        .queries = extents.queries,
-        .keys = extents.keys,
-        .channels = extents.channels,
-        .value_channels = extents.value_channels,
-        .scale = static_cast<float>(scores.scale),
-        .causal = scores.causal,
-        .allowed = nullptr,
-        .bias = {nullptr, DType::kFloat32},
-        .mask_step = 0,
-        .dropout = dropout,
-    };
-    head.dropout.first_element += h * extents.queries * extents.keys;
-    if (const Tensor& mask = scores.mask; mask.defined()) {
-      const MaskSteps steps(mask);
-      const std::int64_t first = steps.offset(h / extents.heads, h % extents.heads);
-      head.mask_step = steps.query;
-      if (mask.dtype() == DType::kBool) {
-        head.allowed = static_cast<const bool*>(mask.data()) + first;
-      } else {
-        head.bias = input(mask).from(first);
-      }
-    }
-    return head;
-  }
-};
-
 void attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
                const Tensor& norms) {
   const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, norms);
   if (!is_fast(q)) return reference::kAttention.attention(q, k, v, scores, out, norms);
-  const Heads heads{.q = q, .k = k, .v = v, .scores = scores, .extents = extents};
+  const AttentionHeads heads{.q = q, .k = k, .v = v, .scores = scores, .extents = extents};
+  if (attention_by_products(q.dtype(), extents)) return attention_forward_by_products(heads, out, norms);
   constexpr std::int64_t kQueries = AttentionHead::kQueries;
   const std::int64_t blocks = (extents.queries + kQueries - 1) / kQueries;
   const std::int64_t tasks = heads.count() * blocks;
   Scratch scratch(tasks, AttentionHead::scratch(extents.channels, extents.value_channels));
   const std::int64_t of_block = kQueries * extents.keys * (extents.channels + extents.value_channels);
-  parallel_ranges(tasks, kProductsAThread / (of_block + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-    float* const memory = scratch.claim();
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t h = task / blocks;
-      const std::int64_t first = task % blocks * kQueries;
-      const std::int64_t row = h * extents.queries + first;
-      loops().attention(heads[h], first, std::min(kQueries, extents.queries - first),
-                        output(out).from(row * extents.value_channels), static_cast<float*>(norms.data()) + 2 * row,
-                        memory);
-    }
-  });
+  parallel_ranges(tasks, AttentionHeads::kProductsAThread / (of_block + 1) + 1,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    float* const memory = scratch.claim();
+                    for (std::int64_t task = begin; task < end; ++task) {
+                      const std::int64_t h = task / blocks;
+                      const std::int64_t first = task % blocks * kQueries;
+                      const std::int64_t row = h * extents.queries + first;
+                      loops().attention(heads[h], first, std::min(kQueries, extents.queries - first),
+                                        output(out).from(row * extents.value_channels),
+                                        static_cast<float*>(norms.data()) + 2 * row, memory);
+                    }
+                  });
 }
 
 /// float32 sums [rows, columns padded to whole vectors] for a result in its own dtype.
@@ -143,7 +93,10 @@ void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const
   if (!is_fast(q)) {
     return reference::kAttention.attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
   }
-  const Heads heads{.q = q, .k = k, .v = v, .scores = scores, .extents = extents};
+  const AttentionHeads heads{.q = q, .k = k, .v = v, .scores = scores, .extents = extents};
+  if (attention_by_products(q.dtype(), extents)) {
+    return attention_backward_by_products(heads, out, norms, dout, dq, dk, dv);
+  }
   const std::int64_t of_dk = PaddedSums::floats(extents.keys, extents.channels);
   const std::int64_t of_dv = PaddedSums::floats(extents.keys, extents.value_channels);
   const std::int64_t tasks = extents.batch * extents.kv_heads;
@@ -151,26 +104,27 @@ void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const
   const std::int64_t sharing = extents.heads / std::max<std::int64_t>(extents.kv_heads, 1);
   // A thread has a head of k and v with all heads of q that share it, so that sums have one order.
   const std::int64_t of_task = sharing * extents.queries * extents.keys * (extents.channels + extents.value_channels);
-  parallel_ranges(tasks, kProductsAThread / (of_task + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-    float* const memory = scratch.claim();
-    for (std::int64_t kv = begin; kv < end; ++kv) {
-      const PaddedSums sums_dk(dk, memory, extents.keys, extents.channels);
-      const PaddedSums sums_dv(dv, memory + of_dk, extents.keys, extents.value_channels);
-      for (std::int64_t h = kv * sharing; h < (kv + 1) * sharing; ++h) {
-        const std::int64_t row = h * extents.queries;
-        loops().attention_backward(heads[h],
-                                   {.out = input(out).from(row * extents.value_channels),
-                                    .dout = input(dout).from(row * extents.value_channels),
-                                    .norms = static_cast<const float*>(norms.data()) + 2 * row,
-                                    .dq = dq.defined() ? output(dq).from(row * extents.channels) : output(dq),
-                                    .dk = sums_dk.data(),
-                                    .dv = sums_dv.data()},
-                                   memory + of_dk + of_dv);
-      }
-      sums_dk.store(kv * extents.keys);
-      sums_dv.store(kv * extents.keys);
-    }
-  });
+  parallel_ranges(
+      tasks, AttentionHeads::kProductsAThread / (of_task + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+        float* const memory = scratch.claim();
+        for (std::int64_t kv = begin; kv < end; ++kv) {
+          const PaddedSums sums_dk(dk, memory, extents.keys, extents.channels);
+          const PaddedSums sums_dv(dv, memory + of_dk, extents.keys, extents.value_channels);
+          for (std::int64_t h = kv * sharing; h < (kv + 1) * sharing; ++h) {
+            const std::int64_t row = h * extents.queries;
+            loops().attention_backward(heads[h],
+                                       {.out = input(out).from(row * extents.value_channels),
+                                        .dout = input(dout).from(row * extents.value_channels),
+                                        .norms = static_cast<const float*>(norms.data()) + 2 * row,
+                                        .dq = dq.defined() ? output(dq).from(row * extents.channels) : output(dq),
+                                        .dk = sums_dk.data(),
+                                        .dv = sums_dv.data()},
+                                       memory + of_dk + of_dv);
+          }
+          sums_dk.store(kv * extents.keys);
+          sums_dv.store(kv * extents.keys);
+        }
+      });
 }
 
 }  // namespace

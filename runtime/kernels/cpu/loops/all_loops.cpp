@@ -3,6 +3,7 @@
 #include LOCKSTEP_ISA_HEADER
 #include "runtime/kernels/cpu/loops/arena.inl.h"
 #include "runtime/kernels/cpu/loops/attention.inl.h"
+#include "runtime/kernels/cpu/loops/attention_rows.inl.h"
 #include "runtime/kernels/cpu/loops/copy.inl.h"
 #include "runtime/kernels/cpu/loops/embedding.inl.h"
 #include "runtime/kernels/cpu/loops/families.h"
@@ -22,6 +23,8 @@ const ProductLoops kProductLoops{
 const AttentionLoops kAttentionLoops{
     .attention = attention,
     .attention_backward = attention_backward,
+    .attention_rows = attention_rows,
+    .attention_rows_backward = attention_rows_backward,
 };
 
 const ArenaLoops kArenaLoops{

@@ -172,6 +172,25 @@ struct AttentionGradients {
   float* dv;
 };
 
+/// Queries [first, first + count) of a head beside its first `keys` keys: rows of `keys` numbers that follow one
+/// another.
+struct AttentionRows {
+  std::int64_t first, count, keys;
+
+  /// Floats that a call may use beside its results.
+  static std::int64_t room(std::int64_t keys, std::int64_t value_channels) {
+    return std::max(keys, 2 * value_channels);
+  }
+};
+
+/// Of these queries: their rows of out, dout and norms, and the slopes of their probabilities, dout . v, which are
+/// overwritten.
+struct AttentionRowSlopes {
+  Input out, dout;
+  const float* norms;
+  float* probabilities;
+};
+
 // The serial loops over contiguous elements, compiled for one instruction set. Threads and shapes are the callers'
 // business. Data with channels is [rows, channels]; an Input or Output with null data is left out. A family is a source
 // file of this folder.
@@ -264,6 +283,13 @@ struct AttentionLoops {
   void (*attention)(const AttentionHead& head, std::int64_t first, std::int64_t n, Output out, float* norms,
                     float* scratch);
   void (*attention_backward)(const AttentionHead& head, const AttentionGradients& gradients, float* scratch);
+  // The same between products that others compute. `products`, q . k, are overwritten; room: AttentionRows::room().
+  /// The probabilities after dropout, and the queries' rows of norms.
+  void (*attention_rows)(const AttentionHead& head, const AttentionRows& rows, float* products, Output probabilities,
+                         float* norms, float* room);
+  /// The probabilities after dropout, and the slopes of the products.
+  void (*attention_rows_backward)(const AttentionHead& head, const AttentionRows& rows, const AttentionRowSlopes& of,
+                                  float* products, Output probabilities, Output slopes, float* room);
 };
 
 /// Batch, layer and group normalisation.

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cpu/attention_products.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+
+#include "runtime/kernels/assign.h"
+#include "runtime/kernels/cpu/families.h"
+#include "runtime/kernels/cpu/isa.h"
+#include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/matmul.h"
+
+namespace lockstep::kernels::cpu {
+
+namespace {
+
+/// Queries whose products with all keys are computed at a time: few, so that causal ones are multiplied with few keys
+/// that they do not see, and so many that the keys are worth bringing into a product's layout.
+std::int64_t queries_at_a_time(const checks::AttentionExtents& extents) { return extents.keys < 512 ? 64 : 128; }
+
+/// The first exception of any thread: none may leave a parallel region.
+class Failure {
+ public:
+  template <class F>
+  void guard(F f) noexcept {
+    try {
+      f();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!first_) first_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr first_;
+};
+
+/// Calls run(begin, end) for ranges of tasks of so many multiply-adds, on the threads that they are worth.
+template <class Run>
+void for_tasks(std::int64_t tasks, std::int64_t products, Run run) {
+  Failure failure;
+  parallel_ranges(tasks, AttentionHeads::kProductsAThread / (products + 1) + 1,
+                  [&](std::int64_t begin, std::int64_t end) { failure.guard([&] { run(begin, end); }); });
+  failure.rethrow();
+}
+
+/// Numbers that a thread uses again for every task, as matrices of any shape that fits.
+class Room {
+ public:
+  Room(std::int64_t elements, DType dtype) : elements_(Tensor::empty({elements}, dtype)) {}
+
+  Tensor matrix(std::int64_t rows, std::int64_t columns) const {
+    return elements_.detach_rows(0, rows * columns).detach(Shape{rows, columns});
+  }
+  float* floats() const { return static_cast<float*>(elements_.data()); }
+
+ private:
+  Tensor elements_;
+};
+
+/// Rows [first, first + count) of a matrix of the head, of so many rows.
+Tensor rows_of_head(const Tensor& tensor, std::int64_t head, std::int64_t first, std::int64_t count) {
+  const std::int64_t begin = head * tensor.size(2) + first;
+  return tensor.detach(Shape{tensor.size(0) * tensor.size(1) * tensor.size(2), tensor.size(3)})
+      .detach_rows(begin, begin + count);
+}
+
+void multiply(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, bool add, const Tensor& out) {
+  kMatrixProducts.matmul(a, transpose_a, b, transpose_b, {}, add, out);
+}
+
+float* floats_of(const Tensor& tensor) { return static_cast<float*>(tensor.data()); }
+
+/// Calls run(rows) for the parts of a head's queries.
+template <class Run>
+void for_query_rows(const AttentionHeads& heads, Run run) {
+  const checks::AttentionExtents& e = heads.extents;
+  const std::int64_t most = queries_at_a_time(e);
+  for (std::int64_t first = 0; first < e.queries; first += most) {
+    const std::int64_t end = std::min(e.queries, first + most);
+    run(AttentionRows{first, end - first, heads.scores.causal ? std::min(e.keys, end) : e.keys});
+  }
+}
+
+/// float32 sums for a gradient in its own dtype; none for an undefined one.
+Tensor sums_for(const Tensor& gradient, std::int64_t rows) {
+  return gradient.defined() ? Tensor::empty({rows, gradient.size(3)}, DType::kFloat32) : Tensor();
+}
+
+void store_sums(const Tensor& sums, std::int64_t head, const Tensor& gradient) {
+  if (gradient.defined()) cast(sums, rows_of_head(gradient, head, 0, sums.size(0)));
+}
+
+}  // namespace
+
+bool attention_by_products(DType dtype, const checks::AttentionExtents& extents) {
+  constexpr std::int64_t kRows = 64, kChannels = 32;
+  return dtype == DType::kBFloat16 && has_native_bfloat16() && std::min(extents.queries, extents.keys) >= kRows &&
+         std::min(extents.channels, extents.value_channels) >= kChannels;
+}
+
+void attention_forward_by_products(const AttentionHeads& heads, const Tensor& out, const Tensor& norms) {
+  const checks::AttentionExtents& e = heads.extents;
+  const std::int64_t block = std::min(queries_at_a_time(e), e.queries) * e.keys;
+  for_tasks(heads.count(), e.queries * e.keys * (e.channels + e.value_channels), [&](auto begin, auto end) {
+    const Room for_products(block, DType::kFloat32), for_probabilities(block, out.dtype());
+    const Room room(AttentionRows::room(e.keys, e.value_channels), DType::kFloat32);
+    for (std::int64_t h = begin; h < end; ++h) {
+      for_query_rows(heads, [&](const AttentionRows& rows) {
+        const Tensor products = for_products.matrix(rows.count, rows.keys);
+        const Tensor probabilities = for_probabilities.matrix(rows.count, rows.keys);
+        multiply(rows_of_head(heads.q, h, rows.first, rows.count), false,
+                 rows_of_head(heads.k, heads.kv_head(h), 0, rows.keys), true, false, products);
+        loops().attention_rows(heads[h], rows, floats_of(products), output(probabilities),
+                               floats_of(norms) + 2 * (h * e.queries + rows.first), room.floats());
+        multiply(probabilities, false, rows_of_head(heads.v, heads.kv_head(h), 0, rows.keys), false, false,
+                 rows_of_head(out, h, rows.first, rows.count));
+      });
+    }
+  });
+}
+
+void attention_backward_by_products(const AttentionHeads& heads, const Tensor& out, const Tensor& norms,
+                                    const Tensor& dout, const Tensor& dq, const Tensor& dk, const Tensor& dv) {
+  const checks::AttentionExtents& e = heads.extents;
+  const std::int64_t block = std::min(queries_at_a_time(e), e.queries) * e.keys;
+  const std::int64_t sharing = e.heads / e.kv_heads;
+  // A thread has a head of k and v with all heads of q that share it, so that sums have one order.
+  const std::int64_t of_task = sharing * e.queries * e.keys * (e.channels + e.value_channels);
+  for_tasks(e.batch * e.kv_heads, of_task, [&](auto begin, auto end) {
+    const Room for_products(block, DType::kFloat32), for_slopes_of_probabilities(block, DType::kFloat32);
+    const Room for_probabilities(block, out.dtype()), for_slopes(block, out.dtype());
+    const Room room(AttentionRows::room(e.keys, e.value_channels), DType::kFloat32);
+    const Tensor of_k = sums_for(dk, e.keys), of_v = sums_for(dv, e.keys);
+    for (std::int64_t kv = begin; kv < end; ++kv) {
+      if (of_k.defined()) fill(of_k, 0);
+      if (of_v.defined()) fill(of_v, 0);
+      for (std::int64_t h = kv * sharing; h < (kv + 1) * sharing; ++h) {
+        for_query_rows(heads, [&](const AttentionRows& rows) {
+          const auto of_queries = [&](const Tensor& tensor) { return rows_of_head(tensor, h, rows.first, rows.count); };
+          const Tensor products = for_products.matrix(rows.count, rows.keys);
+          const Tensor of_probabilities = for_slopes_of_probabilities.matrix(rows.count, rows.keys);
+          const Tensor probabilities = for_probabilities.matrix(rows.count, rows.keys);
+          const Tensor slopes = for_slopes.matrix(rows.count, rows.keys);
+          const Tensor q = of_queries(heads.q), slope = of_queries(dout);
+          const Tensor k = rows_of_head(heads.k, kv, 0, rows.keys), v = rows_of_head(heads.v, kv, 0, rows.keys);
+          multiply(q, false, k, true, false, products);
+          multiply(slope, false, v, true, false, of_probabilities);
+          loops().attention_rows_backward(heads[h], rows,
+                                          {.out = input(of_queries(out)),
+                                           .dout = input(slope),
+                                           .norms = floats_of(norms) + 2 * (h * e.queries + rows.first),
+                                           .probabilities = floats_of(of_probabilities)},
+                                          floats_of(products), output(probabilities), output(slopes), room.floats());
+          if (of_v.defined()) multiply(probabilities, true, slope, false, true, of_v.detach_rows(0, rows.keys));
+          if (of_k.defined()) multiply(slopes, true, q, false, true, of_k.detach_rows(0, rows.keys));
+          if (dq.defined()) multiply(slopes, false, k, false, false, of_queries(dq));
+        });
+      }
+      store_sums(of_k, kv, dk);
+      store_sums(of_v, kv, dv);
+    }
+  });
+}
+
+}  // namespace lockstep::kernels::cpu
