@@ -55,32 +55,99 @@ __global__ void __launch_bounds__(kThreads) number(const std::int64_t* indices, 
   }
 }
 
-/// Where a run of equal keys begins, its rows of dy are added up in their order, in float32 and in pieces, and go to
-/// one row of the table.
-constexpr std::int64_t kSummed = 256;
+/// The first of n ascending keys that is not below `key`; n where there is none.
+__device__ std::int64_t first_not_below(const std::int64_t* keys, std::int64_t n, std::int64_t key) {
+  std::int64_t begin = 0;
+  for (std::int64_t left = n; left > 0;) {
+    const std::int64_t half = left / 2;
+    const bool below = keys[begin + half] < key;
+    if (below) begin += half + 1;
+    left = below ? left - half - 1 : half;
+  }
+  return begin;
+}
 
+/// Sorted keys, each with its place. A run of equal keys is added up in pieces from its begin on, so that many threads
+/// share that of a frequent one.
+struct SortedKeys {
+  static constexpr std::int64_t kPiece = 256;
+
+  const std::int64_t* keys;
+  const std::int64_t* places;
+  std::int64_t n;
+
+  __device__ bool begins_run(std::int64_t at) const { return at == 0 || keys[at - 1] != keys[at]; }
+  __device__ bool begins_piece(std::int64_t at) const {
+    if (begins_run(at)) return true;
+    if (at < kPiece || keys[at - kPiece] != keys[at]) return false;
+    return (at - first_not_below(keys, at, keys[at])) % kPiece == 0;
+  }
+  /// Of the key at `at`, but at most so many behind that.
+  __device__ std::int64_t end_of_run(std::int64_t at, std::int64_t most) const {
+    return at + first_not_below(keys + at, min(most, n - at), keys[at] + 1);
+  }
+  /// Whether the run that begins here has several pieces.
+  __device__ bool has_pieces(std::int64_t at) const { return at + kPiece < n && keys[at + kPiece] == keys[at]; }
+
+  /// Where the sums of a piece of several are kept. In kPiece places at most one run of several pieces begins, and one
+  /// further piece.
+  __device__ static std::int64_t slot_of(std::int64_t at, bool is_first) {
+    return at / kPiece * 2 + (is_first ? 1 : 0);
+  }
+  std::int64_t slots() const { return n <= kPiece ? 0 : (n + kPiece - 1) / kPiece * 2; }
+};
+
+template <class Out, int W>
+__device__ void write_sums(const float (&sums)[W], bool accumulate, Out* to) {
+#pragma unroll
+  for (int w = 0; w < W; ++w) to[w] = from_float<Out>(accumulate ? to_float(to[w]) + sums[w] : sums[w]);
+}
+
+/// Adds up the rows of dy of each piece, in their order, in float32. Those of a run of one piece go to its row of the
+/// table, others to `parts`.
 template <class T, class Out, int W>
-__global__ void __launch_bounds__(kThreads) add_runs(const T* dy, const std::int64_t* keys, const std::int64_t* places,
-                                                     std::int64_t n, Table table, bool accumulate, Out* dweight) {
-  for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; at < n;
+__global__ void __launch_bounds__(kThreads)
+    add_pieces(const T* dy, SortedKeys sorted, Table table, bool accumulate, Out* dweight, float* parts) {
+  for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; at < sorted.n;
        at += static_cast<std::int64_t>(gridDim.x) * blockDim.y) {
-    const std::int64_t key = keys[at];
-    if (key == table.rows || (at > 0 && keys[at - 1] == key)) continue;
+    const std::int64_t key = sorted.keys[at];
+    if (key == table.rows || !sorted.begins_piece(at)) continue;
+    const bool is_first = sorted.begins_run(at);
+    const bool is_whole = is_first && !sorted.has_pieces(at);
+    const std::int64_t end = sorted.end_of_run(at, SortedKeys::kPiece);
     for (std::int64_t c = threadIdx.x * W; c < table.width; c += blockDim.x * W) {
       float sums[W] = {};
-      for (std::int64_t i = at; i < n && keys[i] == key;) {
-        float part[W] = {};
-        for (const std::int64_t end = i + kSummed; i < end && i < n && keys[i] == key; ++i) {
-          const Values<T, W> values = load<W>(dy + places[i] * table.width + c);
+#pragma unroll 4
+      for (std::int64_t i = at; i < end; ++i) {
+        const Values<T, W> values = load<W>(dy + sorted.places[i] * table.width + c);
 #pragma unroll
-          for (int w = 0; w < W; ++w) part[w] += to_float(values.values[w]);
-        }
-#pragma unroll
-        for (int w = 0; w < W; ++w) sums[w] += part[w];
+        for (int w = 0; w < W; ++w) sums[w] += to_float(values.values[w]);
       }
-      Out* const to = dweight + key * table.width + c;
-#pragma unroll
-      for (int w = 0; w < W; ++w) to[w] = from_float<Out>(accumulate ? to_float(to[w]) + sums[w] : sums[w]);
+      if (is_whole) {
+        write_sums(sums, accumulate, dweight + key * table.width + c);
+      } else {
+        write_sums(sums, false, parts + SortedKeys::slot_of(at, is_first) * table.width + c);
+      }
+    }
+  }
+}
+
+/// Adds up the pieces of each run of several, in their order.
+template <class Out>
+__global__ void __launch_bounds__(kThreads)
+    join_pieces(const float* parts, SortedKeys sorted, Table table, bool accumulate, Out* dweight) {
+  constexpr std::int64_t kPiece = SortedKeys::kPiece;
+  for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; at < sorted.n;
+       at += static_cast<std::int64_t>(gridDim.x) * blockDim.y) {
+    const std::int64_t key = sorted.keys[at];
+    if (key == table.rows || !sorted.begins_run(at) || !sorted.has_pieces(at)) continue;
+    const std::int64_t end = sorted.end_of_run(at, sorted.n);
+    for (std::int64_t c = threadIdx.x; c < table.width; c += blockDim.x) {
+      float sums[1] = {parts[SortedKeys::slot_of(at, true) * table.width + c]};
+      for (std::int64_t i = at + kPiece; i < end; i += kPiece) {
+        sums[0] += parts[SortedKeys::slot_of(i, false) * table.width + c];
+      }
+      write_sums(sums, accumulate, dweight + key * table.width + c);
     }
   }
 }
@@ -134,15 +201,21 @@ void embedding_backward(const Tensor& dy, const Tensor& indices, std::int64_t sk
   const Tensor workspace =
       Tensor::empty({static_cast<std::int64_t>(std::max<std::size_t>(bytes, 1))}, DType::kUInt8, device);
   sort(workspace.data(), bytes);
+  const SortedKeys runs{keys, places, n};
+  const Tensor parts = Tensor::empty({runs.slots(), table.width}, DType::kFloat32, device);
   visit_channels(
       "embedding_backward", dy.dtype(), table.width,
       [&]<class T, int W>() {
-        const dim3 threads = block_of<W>(table.width);
+        const dim3 threads = block_of<W>(table.width), joining = block_of<1>(table.width);
         visit_floating("embedding_backward", dweight.dtype(), [&]<class Out>() {
-          add_runs<T, Out, W><<<blocks_for(n, static_cast<int>(threads.y)), threads, 0, stream>>>(
-              in<T>(dy), keys, places, n, table, accumulate, out<Out>(dweight));
+          add_pieces<T, Out, W><<<blocks_for(n, static_cast<int>(threads.y)), threads, 0, stream>>>(
+              in<T>(dy), runs, table, accumulate, out<Out>(dweight), out<float>(parts));
+          check_launch("embedding_backward");
+          if (runs.slots() == 0) return;
+          join_pieces<Out><<<blocks_for(n, static_cast<int>(joining.y)), joining, 0, stream>>>(
+              in<float>(parts), runs, table, accumulate, out<Out>(dweight));
+          check_launch("embedding_backward, pieces");
         });
-        check_launch("embedding_backward");
       },
       dy.data());
 }

@@ -41,6 +41,32 @@ TEST_P(EmbeddingLoops, MatchTheReference) {
   }
 }
 
+/// A GPU adds up 256 rows of an index at a time.
+TEST_P(EmbeddingLoops, AFrequentIndexIsAddedUpInPieces) {
+  const std::int64_t counts[] = {1, 256, 257, 512, 3, 513, 0, 2, 1500};
+  std::vector<std::int64_t> all;
+  for (std::int64_t round = 0; round < 1500; ++round) {
+    for (std::int64_t row = 0; row < 9; ++row) {
+      if (round < counts[row]) all.push_back(row);
+    }
+  }
+  const std::int64_t n = std::ssize(all);
+  const Tensor index = Tensor::from(all, {n});
+  for (const std::int64_t width : {1, 24}) {
+    for (const std::int64_t skipped : {-1, 3}) {
+      const Tensor dy = random({n, width}, 1), before = random_tensor({9, width}, DType::kFloat32, 2);
+      expect_matches_reference(
+          [&](const Place& on) {
+            const Tensor own = on.empty({9, width}), added = on.copy(before);
+            on->embedding_backward(on(dy), on(index), skipped, false, own);
+            on->embedding_backward(on(dy), on(index), skipped, true, added);
+            return std::vector{own, added};
+          },
+          bounds(1500));
+    }
+  }
+}
+
 TEST_P(EmbeddingLoops, IndicesOfAnyShape) {
   const Tensor weight = random({5, 4}, 1), index = Tensor::from<std::int64_t>({0, 4, 4, 2, 1, 1}, {2, 1, 3});
   expect_matches_reference(
