@@ -26,7 +26,7 @@ struct Elementwise {
   void (*accumulate)(const Tensor& in, const Tensor& out);
   /// out = in * factor * (*device_factor where given). out may alias in.
   void (*scale)(const Tensor& in, double factor, const float* device_factor, const Tensor& out);
-  /// out = function(a, b)
+  /// out = function(a, b). Of kAdd, b may be 16-bit beside a float32 a of its shape.
   void (*binary)(Binary function, const Tensor& a, const Tensor& b, const Tensor& out);
   /// out = function(x, number), or function(number, x) where `number_first`. out has x's shape.
   void (*binary_with_number)(Binary function, const Tensor& x, double number, bool number_first, const Tensor& out);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/elementwise.h"
 
+#include <array>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
@@ -70,9 +73,37 @@ Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
   return y;
 }
 
+/// Whether one of them is float32 and the other a 16-bit tensor of its shape. The kernel reads such an addend as it
+/// lies: a cast would be a copy for nothing.
+bool has_narrow_addend(const Tensor& a, const Tensor& b) {
+  if (!a.defined() || !b.defined() || a.shape() != b.shape() || a.device() != b.device()) return false;
+  return (a.dtype() == DType::kFloat32 && is_reduced(b.dtype())) ||
+         (b.dtype() == DType::kFloat32 && is_reduced(a.dtype()));
+}
+
+Tensor add_narrow(const Tensor& first, const Tensor& second) {
+  // Asked for the trace's sake: both are promoted, whatever the policy's guard.
+  for (const auto& [one, other] : {std::pair(first, second), std::pair(second, first)}) {
+    static_cast<void>(amp::dtype_for(amp::Op::kAdd, one, other));
+  }
+  const bool in_order = first.dtype() == DType::kFloat32;
+  const Tensor out = apply(Binary::kAdd, in_order ? first : second, in_order ? second : first);
+  autograd::record(out, "add", {first, second}, OnLosses::kAdds,
+                   {.recorded = [dtypes = std::array{first.dtype(), second.dtype()}](const Tensor& grad,
+                                                                                     const BackwardContext& context) {
+                     std::vector<Tensor> grads(2);
+                     for (std::size_t i = 0; i < 2; ++i) {
+                       if (context.needs(i)) grads[i] = autograd::cast(grad, dtypes[i]);
+                     }
+                     return grads;
+                   }});
+  return out;
+}
+
 }  // namespace
 
 Tensor add(const Tensor& first, const Tensor& second) {
+  if (has_narrow_addend(first, second)) return add_narrow(first, second);
   if (are_integers(amp::Op::kAdd, first, second)) {
     return in_integers(first, second, [](const Tensor& a, const Tensor& b) { return add(a, b); });
   }

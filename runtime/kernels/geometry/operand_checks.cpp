@@ -21,9 +21,15 @@ void same(std::string_view operation, const Tensor& in, const Tensor& out) {
   Check(operation).floating("in", in).like("out", out, in);
 }
 
+bool is_narrow_addend(Binary function, const Tensor& a, const Tensor& b) {
+  return function == Binary::kAdd && a.dtype() == DType::kFloat32 && b.defined() && is_reduced(b.dtype()) &&
+         a.shape() == b.shape();
+}
+
 void binary(Binary function, const Tensor& a, const Tensor& b, const Tensor& out) {
   const Check check(name_of(function));
-  check.floating("a", a).dtype("b", b, a.dtype());
+  check.floating("a", a);
+  if (!is_narrow_addend(function, a, b)) check.dtype("b", b, a.dtype());
   check.shape("out", out, broadcast_shape(name_of(function), a.shape(), b.shape()));
   check.dtype("out", out, is_comparison(function) ? DType::kBool : a.dtype());
 }

@@ -113,6 +113,12 @@ TEST(OperationTrace, KnowsWhatAKernelWidensItself) {
   ASSERT_EQ(operations.size(), 1u);
   EXPECT_EQ(operations[0].casts.at(0).how, "in the kernel");
   EXPECT_THAT(operations[0].results, ElementsAre(DType::kFloat32));
+
+  ops::add(ones({2, 3}), logits);
+  const TracedOperation sum = trace.operations().back();
+  EXPECT_EQ(sum.name, "add");
+  EXPECT_THAT(sum.inputs, ElementsAre(DType::kFloat32, DType::kFloat16));
+  EXPECT_EQ(sum.casts.at(0).how, "in the kernel");
 }
 
 TEST(OperationTrace, TellsOperationsThatHaveNotAskedAndThoseThatAreNotRecorded) {

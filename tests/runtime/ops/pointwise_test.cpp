@@ -20,6 +20,30 @@ INSTANTIATE_TEST_SUITE_P(On, PointwiseTest, kAllTypes, name_of_on);
 /// Batches that any operation must take: several rows, one, none.
 constexpr std::int64_t kRows[] = {5, 1, 0};
 
+/// Read as it lies: as a sum behind a cast, to the bit.
+TEST_P(PointwiseTest, AddsA16BitTensorToOneOfFloat32) {
+  if (!is_reduced(dtype())) GTEST_SKIP() << "of one dtype";
+  for (const Shape& shape : {Shape{3, 37}, Shape{}, Shape{0, 2}}) {
+    const auto floats = [&](std::uint32_t seed) {
+      return kernels::testing::random_tensor(shape, DType::kFloat32, seed).to(device());
+    };
+    const Tensor wide = leaf(floats(1)), narrow = leaf(cast(floats(2), dtype()).detach()), weights = floats(3);
+    const auto all_of = [&](const Tensor& y) {
+      std::vector<std::vector<double>> all{kernels::testing::values_of(y)};
+      for (const bool create_graph : {true, false}) {
+        const std::vector<Tensor> grads = autograd::grad(y, {wide, narrow}, weights, {.create_graph = create_graph});
+        EXPECT_EQ(grads[0].dtype(), DType::kFloat32);
+        EXPECT_EQ(grads[1].dtype(), dtype());
+        for (const Tensor& grad : grads) all.push_back(kernels::testing::values_of(grad));
+      }
+      return all;
+    };
+    const auto expected = all_of(add(wide, cast(narrow, DType::kFloat32)));
+    EXPECT_EQ(all_of(add(wide, narrow)), expected);
+    EXPECT_EQ(all_of(add(narrow, wide)), expected);
+  }
+}
+
 /// A function of one number, where it has a derivative.
 struct Case {
   std::string name;
