@@ -94,8 +94,8 @@ struct Composition {
   bool causal;
   kernels::AttentionDropout dropout;
 
-  /// p = e^(s - m) / sum e^(s - m), [batch * kv_heads, rows, keys]. m is the known largest s; it is a constant, since p
-  /// does not depend on it.
+  /// p = e^(s - m) / sum e^(s - m), [batch * kv_heads, rows, keys]. m is near the largest s, or the
+  /// logarithm of the sum; it is a constant, since p does not depend on it.
   Tensor probabilities(const Tensor& q, const Tensor& k, const Tensor& mask, const Tensor& norms) const {
     const Tensor products = matmul(as_rows(q), false, as_columns(k), true);
     Tensor scores = ops::scale(reshape(products, extents.scores()), scale);

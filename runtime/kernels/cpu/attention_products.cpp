@@ -16,8 +16,12 @@ namespace lockstep::kernels::cpu {
 namespace {
 
 /// Queries whose products with all keys are computed at a time: few, so that causal ones are multiplied with few keys
-/// that they do not see, and so many that the keys are worth bringing into a product's layout.
-std::int64_t queries_at_a_time(const checks::AttentionExtents& extents) { return extents.keys < 512 ? 64 : 128; }
+/// that they do not see, and so many that the keys are worth bringing into a product's layout. Fewer where the keys are
+/// so many that their products would take much memory.
+std::int64_t queries_at_a_time(const checks::AttentionExtents& extents) {
+  constexpr std::int64_t kProducts = std::int64_t{1} << 20;
+  return extents.keys < 512 ? 64 : std::clamp<std::int64_t>(kProducts / extents.keys, 16, 128);
+}
 
 /// The first exception of any thread: none may leave a parallel region.
 class Failure {
@@ -76,16 +80,30 @@ void multiply(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose
 
 float* floats_of(const Tensor& tensor) { return static_cast<float*>(tensor.data()); }
 
-/// Calls run(rows) for the parts of a head's queries.
-template <class Run>
-void for_query_rows(const AttentionHeads& heads, Run run) {
-  const checks::AttentionExtents& e = heads.extents;
-  const std::int64_t most = queries_at_a_time(e);
-  for (std::int64_t first = 0; first < e.queries; first += most) {
-    const std::int64_t end = std::min(e.queries, first + most);
-    run(AttentionRows{first, end - first, heads.scores.causal ? std::min(e.keys, end) : e.keys});
+/// The queries of a head, cut into rows that are computed at a time.
+class QueryRows {
+ public:
+  explicit QueryRows(const AttentionHeads& heads)
+      : extents_(heads.extents),
+        causal_(heads.scores.causal),
+        most_(std::min(queries_at_a_time(extents_), extents_.queries)) {}
+
+  std::int64_t count() const { return (extents_.queries + most_ - 1) / most_; }
+  /// Of the products of one of them with all keys.
+  std::int64_t products() const { return most_ * extents_.keys; }
+  AttentionRows operator[](std::int64_t i) const {
+    const std::int64_t first = i * most_, end = std::min(extents_.queries, first + most_);
+    if (!causal_) return {first, end - first, extents_.keys};
+    // Keys that these queries do not see come with them, so that a head has products of eight shapes at most.
+    const std::int64_t step = std::max(most_, (extents_.keys + 7) / 8);
+    return {first, end - first, std::min(extents_.keys, (end + step - 1) / step * step)};
   }
-}
+
+ private:
+  checks::AttentionExtents extents_;
+  bool causal_;
+  std::int64_t most_;
+};
 
 /// float32 sums for a gradient in its own dtype; none for an undefined one.
 Tensor sums_for(const Tensor& gradient, std::int64_t rows) {
@@ -106,21 +124,22 @@ bool attention_by_products(DType dtype, const checks::AttentionExtents& extents)
 
 void attention_forward_by_products(const AttentionHeads& heads, const Tensor& out, const Tensor& norms) {
   const checks::AttentionExtents& e = heads.extents;
-  const std::int64_t block = std::min(queries_at_a_time(e), e.queries) * e.keys;
-  for_tasks(heads.count(), e.queries * e.keys * (e.channels + e.value_channels), [&](auto begin, auto end) {
-    const Room for_products(block, DType::kFloat32), for_probabilities(block, out.dtype());
+  const QueryRows parts(heads);
+  const std::int64_t of_task = parts.products() * (e.channels + e.value_channels);
+  for_tasks(heads.count() * parts.count(), of_task, [&](auto begin, auto end) {
+    const Room for_products(parts.products(), DType::kFloat32), for_probabilities(parts.products(), out.dtype());
     const Room room(AttentionRows::room(e.keys, e.value_channels), DType::kFloat32);
-    for (std::int64_t h = begin; h < end; ++h) {
-      for_query_rows(heads, [&](const AttentionRows& rows) {
-        const Tensor products = for_products.matrix(rows.count, rows.keys);
-        const Tensor probabilities = for_probabilities.matrix(rows.count, rows.keys);
-        multiply(rows_of_head(heads.q, h, rows.first, rows.count), false,
-                 rows_of_head(heads.k, heads.kv_head(h), 0, rows.keys), true, false, products);
-        loops().attention_rows(heads[h], rows, floats_of(products), output(probabilities),
-                               floats_of(norms) + 2 * (h * e.queries + rows.first), room.floats());
-        multiply(probabilities, false, rows_of_head(heads.v, heads.kv_head(h), 0, rows.keys), false, false,
-                 rows_of_head(out, h, rows.first, rows.count));
-      });
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t h = task / parts.count();
+      const AttentionRows rows = parts[task % parts.count()];
+      const Tensor products = for_products.matrix(rows.count, rows.keys);
+      const Tensor probabilities = for_probabilities.matrix(rows.count, rows.keys);
+      multiply(rows_of_head(heads.q, h, rows.first, rows.count), false,
+               rows_of_head(heads.k, heads.kv_head(h), 0, rows.keys), true, false, products);
+      loops().attention_rows(heads[h], rows, floats_of(products), output(probabilities),
+                             floats_of(norms) + 2 * (h * e.queries + rows.first), room.floats());
+      multiply(probabilities, false, rows_of_head(heads.v, heads.kv_head(h), 0, rows.keys), false, false,
+               rows_of_head(out, h, rows.first, rows.count));
     }
   });
 }
@@ -128,20 +147,22 @@ void attention_forward_by_products(const AttentionHeads& heads, const Tensor& ou
 void attention_backward_by_products(const AttentionHeads& heads, const Tensor& out, const Tensor& norms,
                                     const Tensor& dout, const Tensor& dq, const Tensor& dk, const Tensor& dv) {
   const checks::AttentionExtents& e = heads.extents;
-  const std::int64_t block = std::min(queries_at_a_time(e), e.queries) * e.keys;
-  const std::int64_t sharing = e.heads / e.kv_heads;
+  const QueryRows parts(heads);
+  const std::int64_t sharing = e.heads / std::max<std::int64_t>(e.kv_heads, 1);
   // A thread has a head of k and v with all heads of q that share it, so that sums have one order.
   const std::int64_t of_task = sharing * e.queries * e.keys * (e.channels + e.value_channels);
   for_tasks(e.batch * e.kv_heads, of_task, [&](auto begin, auto end) {
-    const Room for_products(block, DType::kFloat32), for_slopes_of_probabilities(block, DType::kFloat32);
-    const Room for_probabilities(block, out.dtype()), for_slopes(block, out.dtype());
+    const std::int64_t most = parts.products();
+    const Room for_products(most, DType::kFloat32), for_slopes_of_probabilities(most, DType::kFloat32);
+    const Room for_probabilities(most, out.dtype()), for_slopes(most, out.dtype());
     const Room room(AttentionRows::room(e.keys, e.value_channels), DType::kFloat32);
     const Tensor of_k = sums_for(dk, e.keys), of_v = sums_for(dv, e.keys);
     for (std::int64_t kv = begin; kv < end; ++kv) {
       if (of_k.defined()) fill(of_k, 0);
       if (of_v.defined()) fill(of_v, 0);
       for (std::int64_t h = kv * sharing; h < (kv + 1) * sharing; ++h) {
-        for_query_rows(heads, [&](const AttentionRows& rows) {
+        for (std::int64_t i = 0; i < parts.count(); ++i) {
+          const AttentionRows rows = parts[i];
           const auto of_queries = [&](const Tensor& tensor) { return rows_of_head(tensor, h, rows.first, rows.count); };
           const Tensor products = for_products.matrix(rows.count, rows.keys);
           const Tensor of_probabilities = for_slopes_of_probabilities.matrix(rows.count, rows.keys);
@@ -160,7 +181,7 @@ void attention_backward_by_products(const AttentionHeads& heads, const Tensor& o
           if (of_v.defined()) multiply(probabilities, true, slope, false, true, of_v.detach_rows(0, rows.keys));
           if (of_k.defined()) multiply(slopes, true, q, false, true, of_k.detach_rows(0, rows.keys));
           if (dq.defined()) multiply(slopes, false, k, false, false, of_queries(dq));
-        });
+        }
       }
       store_sums(of_k, kv, dk);
       store_sums(of_v, kv, dv);

@@ -161,7 +161,7 @@ std::int64_t pixels_of(const Shape& image) { return image.numel() / (image.front
 DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& y, DType dtype) {
   if (dtype != DType::kBFloat16 || !has_native_bfloat16()) return DType::kFloat32;
   // oneDNN's kernels work on so many channels at a time: with fewer they mostly multiply padding and lose to float32.
-  // Tiles are so fast that half of them may.
+  // Tiles are so fast that they win even where half of what they multiply is padding.
   const bool tiles = has_bfloat16_tiles() && geometry.groups == 1;
   const std::int64_t fewest = !tiles ? kLanes : pass == ConvPass::kForward ? 3 : 4;
   return std::min(x.back(), y.back()) / geometry.groups >= fewest ? DType::kBFloat16 : DType::kFloat32;
@@ -189,8 +189,9 @@ bool multiplies_matrices(ConvPass pass, const ConvGeometry& geometry, const Shap
       // oneDNN's kernel is faster on whole tiles of pixels of a row, if these lie side by side or have few channels,
       // which are copied in small pieces.
       if (tiles) return width < kLanes || taps == 1 || (step > 1 && x.back() >= kWide);
-      // Without tiles it loses where a row's pixels do not lie side by side, and where so few pixels are summed that
-      // its own sums of the weights' size cost more than they.
+      // Without tiles it loses where a row's pixels do not lie side by side, where so few pixels are summed that its
+      // own sums of the weights' size cost more than they, and where a row of a 1x1 window is shorter than half a
+      // register.
       if (x.back() < kWide) return false;
       return step > 1 ? width < kLanes : pixels_of(y) * y.front() <= 512 || (taps == 1 && width < 8);
   }

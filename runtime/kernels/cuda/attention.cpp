@@ -16,11 +16,9 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-int compute_capability_of(const Tensor& tensor) { return state_of(tensor.device()).cudnn.compute_capability(); }
-
 std::vector<AttentionProblem> cudnn_problems(AttentionPass pass, const checks::AttentionExtents& extents,
                                              const Tensor& q, const AttentionScores& scores) {
-  const AttentionLibrary library{compute_capability_of(q), cudnnGetVersion()};
+  const AttentionLibrary library{state_of(q.device()).cudnn.compute_capability(), cudnnGetVersion()};
   return cudnn_attention(pass, extents, q.dtype(), scores, library);
 }
 
@@ -93,7 +91,7 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
                const Tensor& norms) {
   const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, norms);
   if (run_cudnn(extents, q, k, v, scores, out, norms)) return;
-  if (attention_has_tiles(extents, q.dtype(), compute_capability_of(q))) {
+  if (attention_has_tiles(extents, q.dtype(), q.device())) {
     return attention_by_tiles(extents, q, k, v, scores, out, norms);
   }
   attention_direct(extents, q, k, v, scores, out, norms);
@@ -104,7 +102,7 @@ void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const
                         const Tensor& dv) {
   const checks::AttentionExtents extents = checks::attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
   if (run_cudnn_backward(extents, q, k, v, scores, out, norms, dout, dq, dk, dv)) return;
-  if (attention_has_tiles(extents, q.dtype(), compute_capability_of(q))) {
+  if (attention_has_tiles(extents, q.dtype(), q.device())) {
     return attention_backward_by_tiles(extents, q, k, v, scores, out, norms, dout, dq, dk, dv);
   }
   attention_backward_direct(extents, q, k, v, scores, out, norms, dout, dq, dk, dv);

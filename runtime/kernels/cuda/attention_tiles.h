@@ -10,9 +10,9 @@ namespace lockstep::kernels::cuda {
 // lengths and widths. The arguments, checked, and what holds of them: kernels::Attention. Probabilities and slopes of
 // scores are rounded before they are multiplied, as by cuDNN. On the calling thread's current stream of the device.
 
-/// Whether these kernels compute it: float16, or bfloat16 from compute capability 8.0 on, heads of up to 128 channels,
-/// at least 32 queries and keys.
-bool attention_has_tiles(const checks::AttentionExtents& extents, DType dtype, int compute_capability);
+/// Whether these kernels compute it: float16, or bfloat16 where they were compiled for compute capability 8.0 or later,
+/// heads of up to 128 channels, at least 32 queries and keys.
+bool attention_has_tiles(const checks::AttentionExtents& extents, DType dtype, Device device);
 
 void attention_by_tiles(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
                         const AttentionScores& scores, const Tensor& out, const Tensor& norms);

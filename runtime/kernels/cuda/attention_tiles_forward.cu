@@ -96,10 +96,17 @@ __global__ void __launch_bounds__(TileBlock<Width>::kThreads)
 
 }  // namespace
 
-bool attention_has_tiles(const checks::AttentionExtents& extents, DType dtype, int compute_capability) {
-  const bool multiplied = dtype == DType::kFloat16 || (dtype == DType::kBFloat16 && compute_capability >= 80);
-  return multiplied && std::max(extents.channels, extents.value_channels) <= kMaxTileChannels &&
-         std::min(extents.queries, extents.keys) >= kColumns;
+bool attention_has_tiles(const checks::AttentionExtents& extents, DType dtype, Device device) {
+  if (!is_reduced(dtype) || std::max(extents.channels, extents.value_channels) > kMaxTileChannels ||
+      std::min(extents.queries, extents.keys) < kColumns) {
+    return false;
+  }
+  if (dtype == DType::kFloat16) return true;
+  // What the kernels were compiled for counts, not what the GPU has: a newer one may run older code.
+  const gpu::DeviceGuard guard(device);
+  cudaFuncAttributes attributes;
+  gpu::check(cudaFuncGetAttributes(&attributes, attention_tiles_forward<BFloat16, 32>), "cudaFuncGetAttributes");
+  return attributes.ptxVersion >= 80;
 }
 
 void attention_by_tiles(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,

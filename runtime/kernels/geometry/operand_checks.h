@@ -35,9 +35,9 @@ namespace lockstep::kernels::checks {
 void cast(const Tensor& in, const Tensor& out);
 void same_shape_floating(std::string_view operation, const Tensor& in, const Tensor& out);
 void same(std::string_view operation, const Tensor& in, const Tensor& out);
-/// Operands that broadcast to the shape of out, and dtypes as Elementwise says.
 /// Whether b is the 16-bit addend that Elementwise::binary reads as it lies.
 bool is_narrow_addend(Binary function, const Tensor& a, const Tensor& b);
+/// Operands that broadcast to the shape of out, and dtypes as Elementwise says.
 void binary(Binary function, const Tensor& a, const Tensor& b, const Tensor& out);
 void binary_with_number(Binary function, const Tensor& x, const Tensor& out);
 void ternary(const TernaryFunction& function, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& out);

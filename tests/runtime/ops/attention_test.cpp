@@ -241,12 +241,14 @@ TEST_P(AttentionTest, ARowThatAFiniteMaskCoversIsTheMeanOfItsValues) {
 }
 
 TEST(Attention, OfNoHeadsIsEmpty) {
-  const Tensor x = random_tensor({2, 0, 3, 4}, DType::kFloat32, 1);
-  x.set_requires_grad(true);
-  for (const bool create_graph : {false, true}) {
-    const Tensor y = scaled_dot_product_attention(x, x, x);
-    EXPECT_EQ(y.shape(), x.shape());
-    EXPECT_EQ(autograd::grad(sum(y), {x}, {}, {.create_graph = create_graph})[0].shape(), x.shape());
+  for (const Tensor& x :
+       {random_tensor({2, 0, 3, 4}, DType::kFloat32, 1), random_tensor({2, 0, 64, 32}, DType::kBFloat16, 1)}) {
+    x.set_requires_grad(true);
+    for (const bool create_graph : {false, true}) {
+      const Tensor y = scaled_dot_product_attention(x, x, x);
+      EXPECT_EQ(y.shape(), x.shape());
+      EXPECT_EQ(autograd::grad(sum(y), {x}, {}, {.create_graph = create_graph})[0].shape(), x.shape());
+    }
   }
 }
 

@@ -100,6 +100,15 @@ enum cudaError_t { cudaSuccess, cudaErrorUnknown };
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeRelaxed };
 
+struct cudaFuncAttributes {
+  int ptxVersion;
+};
+template <class Kernel>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Kernel*) {
+  attributes->ptxVersion = 90;  // as the emulated GPU's compute capability
+  return cudaSuccess;
+}
+
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
+#include "runtime/base/error.h"
 
 // CUDA's products of 16 x 16 matrices by a warp. Of sums and of left operands a lane has the row lane / 2, of sums and
 // of right operands eight columns. No function waits for other lanes: what one reads before another wrote it shows.
