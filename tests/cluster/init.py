@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from cluster import children
 from switch import Switch
 
 HOST = Path(__file__).resolve().with_name("host.py")
@@ -90,8 +91,13 @@ class Machines:
             self.switch.disconnect(host)
             said(["ip", "link", "delete", f"second-{host}"])
             process = self.processes.pop(host)
+            within = children(process.pid)
             process.kill()
             process.wait()
+            # The host's first process is killed then and becomes this one's child. Before it has ended with all of its
+            # own, it looks like a host's unshare.
+            for pid in within:
+                os.waitpid(pid, 0)
 
     def state_of(self, host):
         return "up" if host in self.switch.taps else "starting" if host in self.starting.values() else "off"
