@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cpu/attention_products.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <optional>
 
 #include "runtime/kernels/assign.h"
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/matmul.h"
 
 namespace lockstep::kernels::cpu {
@@ -49,7 +53,14 @@ template <class Run>
 void for_tasks(std::int64_t tasks, std::int64_t products, Run run) {
   Failure failure;
   parallel_ranges(tasks, AttentionHeads::kProductsAThread / (products + 1) + 1,
-                  [&](std::int64_t begin, std::int64_t end) { failure.guard([&] { run(begin, end); }); });
+                  [&](std::int64_t begin, std::int64_t end) {
+                    failure.guard([&] {
+                      // Beside others a thread's products are its own, and planned so, whatever their size.
+                      std::optional<ThreadsFor> alone;
+                      if (omp_in_parallel() != 0) alone.emplace(0);
+                      run(begin, end);
+                    });
+                  });
   failure.rethrow();
 }
 

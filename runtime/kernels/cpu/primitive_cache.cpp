@@ -59,8 +59,7 @@ dnnl::memory::data_type data_type(DType dtype) {
   }
 }
 
-// In a parallel region a primitive has one thread.
-PrimitiveKey::PrimitiveKey() { add(omp_in_parallel() != 0 ? 1 : omp_get_max_threads()); }
+PrimitiveKey::PrimitiveKey() { add(omp_get_max_threads()); }
 
 PrimitiveKey& PrimitiveKey::add(std::int64_t word) {
   if (count_ == kCapacity) throw UsageError("a primitive's key has more than " + std::to_string(kCapacity) + " words");
