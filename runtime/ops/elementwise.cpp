@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "amp/autocast/autocast.h"
@@ -14,6 +13,7 @@
 #include "runtime/kernels/assign.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/broadcast.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/broadcast_sum.h"
@@ -76,27 +76,23 @@ Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
 /// Whether one of them is float32 and the other a 16-bit tensor of its shape. The kernel reads such an addend as it
 /// lies: a cast would be a copy for nothing.
 bool has_narrow_addend(const Tensor& a, const Tensor& b) {
-  if (!a.defined() || !b.defined() || a.shape() != b.shape() || a.device() != b.device()) return false;
-  return (a.dtype() == DType::kFloat32 && is_reduced(b.dtype())) ||
-         (b.dtype() == DType::kFloat32 && is_reduced(a.dtype()));
+  using kernels::checks::is_narrow_addend;
+  return a.defined() && b.defined() && a.device() == b.device() &&
+         (is_narrow_addend(Binary::kAdd, a, b) || is_narrow_addend(Binary::kAdd, b, a));
 }
 
 Tensor add_narrow(const Tensor& first, const Tensor& second) {
   // Asked for the trace's sake: type promotion holds with and without autocast, so the answer is known.
-  for (const auto& [one, other] : {std::pair(first, second), std::pair(second, first)}) {
-    static_cast<void>(amp::dtype_for(amp::Op::kAdd, one, other));
-  }
+  static_cast<void>(amp::dtype_for(amp::Op::kAdd, first, second));
+  static_cast<void>(amp::dtype_for(amp::Op::kAdd, second, first));
   const bool in_order = first.dtype() == DType::kFloat32;
   const Tensor out = apply(Binary::kAdd, in_order ? first : second, in_order ? second : first);
-  autograd::record(out, "add", {first, second}, OnLosses::kAdds,
-                   {.recorded = [dtypes = std::array{first.dtype(), second.dtype()}](const Tensor& grad,
-                                                                                     const BackwardContext& context) {
-                     std::vector<Tensor> grads(2);
-                     for (std::size_t i = 0; i < 2; ++i) {
-                       if (context.needs(i)) grads[i] = autograd::cast(grad, dtypes[i]);
-                     }
-                     return grads;
-                   }});
+  const auto backward = [dtypes = std::array{first.dtype(), second.dtype()}](const Tensor& grad,
+                                                                             const BackwardContext& context) {
+    const auto gradient = [&](std::size_t i) { return context.needs(i) ? autograd::cast(grad, dtypes[i]) : Tensor(); };
+    return std::vector{gradient(0), gradient(1)};
+  };
+  autograd::record(out, "add", {first, second}, OnLosses::kAdds, {.recorded = backward});
   return out;
 }
 

@@ -78,7 +78,7 @@ class Room {
   Tensor elements_;
 };
 
-/// Rows [first, first + count) of a matrix of the head, of so many rows.
+/// Rows [first, first + count) of the head's matrix.
 Tensor rows_of_head(const Tensor& tensor, std::int64_t head, std::int64_t first, std::int64_t count) {
   const std::int64_t begin = head * tensor.size(2) + first;
   return tensor.detach(Shape{tensor.size(0) * tensor.size(1) * tensor.size(2), tensor.size(3)})
@@ -100,7 +100,7 @@ class QueryRows {
         most_(std::min(queries_at_a_time(extents_), extents_.queries)) {}
 
   std::int64_t count() const { return (extents_.queries + most_ - 1) / most_; }
-  /// Of the products of one of them with all keys.
+  /// How many products one part has at most: its queries, each with all keys.
   std::int64_t products() const { return most_ * extents_.keys; }
   AttentionRows operator[](std::int64_t i) const {
     const std::int64_t first = i * most_, end = std::min(extents_.queries, first + most_);

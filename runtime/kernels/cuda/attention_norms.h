@@ -5,8 +5,8 @@
 
 namespace lockstep::kernels::cuda {
 
-// What the backward pass keeps of each query, or computes of it first. All is float32; the functions append to the
-// calling thread's current stream of the device.
+// Numbers of each query that the backward pass of attention reads, in float32. The functions append to the calling
+// thread's current stream of the device.
 //
 // Conversions between the norms [..., 2] of kernels::Attention and stats [...], the sum of each pair, which is all that
 // cuDNN knows. The rounding of stats gives a probability e^(s - stats) a relative error of |stats| 2^-24: less than the

@@ -4,12 +4,13 @@
 #include <cfloat>
 
 #include "runtime/kernels/attention.h"
-#include "runtime/kernels/cuda/attention_direct.h"
 #include "runtime/kernels/cuda/rows.cuh"
 #include "runtime/kernels/functors/dropout.h"
 #include "runtime/kernels/functors/fast_exp.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
-// What our own kernels of attention share: the rows of a head, a query's scores and its dropout, the slopes of scores.
+// Our own kernels of attention read their operands through these: a head's rows, a query's scores, its dropout, and the
+// slopes of its scores.
 
 namespace lockstep::kernels::cuda {
 
@@ -66,7 +67,7 @@ class KeptKeys {
   }
   /// The key's value after dropout.
   __device__ float operator()(std::int64_t key, float value) { return keeps(key) ? value * factor() : 0.0f; }
-  /// Of what is kept; 0 where nothing is.
+  /// Dropout multiplies a kept value by this factor. It is 0 where dropout keeps nothing.
   __device__ float factor() const { return factor_; }
 
  private:
@@ -105,7 +106,7 @@ struct AttentionOperands {
   /// Keys that queries before `end` see.
   __device__ std::int64_t keys_seen_before(std::int64_t end) const { return causal && end < k.count ? end : k.count; }
 
-  /// Of a query that does not exist: scores of -inf.
+  /// The scores of a query. A query that does not exist sees no key, so that its scores are -inf.
   __device__ QueryScores<T> scores_of(std::int64_t head, std::int64_t query) const {
     const std::int64_t at = steps.offset(head / heads, head % heads) + query * steps.query;
     return {scale, query < q.count ? keys_seen_before(query + 1) : 0, allowed != nullptr ? allowed + at : nullptr,
@@ -162,7 +163,7 @@ struct Slopes {
 };
 
 /// Writes what the backward pass needs of a query: the score by which probabilities are scaled, and log of their sum.
-/// Of a query that sees no key: 0 and +inf.
+/// A query that sees no key gets 0 and +inf.
 __device__ inline void store_norms(float* norms, std::int64_t query, float max, float sum) {
   const bool blind = sum == 0;
   norms[2 * query] = blind ? 0.0f : max;

@@ -5,9 +5,9 @@
 #include "runtime/kernels/cuda/attention_tiles.h"
 #include "runtime/kernels/cuda/tensor_tiles.cuh"
 
-// What the passes of attention on tensor cores share. A warp owns 16 rows of the results, and of the scores at a time
-// as many rows and 32 columns. The block that owns rows walks over the columns in order: nothing is added by two
-// blocks.
+// The passes of attention on tensor cores share these tiles. A warp owns 16 rows of the results. It computes 16 rows
+// and 32 columns of the scores at a time. The block that owns rows walks over the columns in order, so that no two
+// blocks add to one result.
 
 namespace lockstep::kernels::cuda {
 

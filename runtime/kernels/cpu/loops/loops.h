@@ -8,9 +8,10 @@
 #include <variant>
 
 #include "runtime/kernels/arena.h"
-#include "runtime/kernels/attention_dropout.h"
 #include "runtime/kernels/binary.h"
 #include "runtime/kernels/cpu/isa.h"
+#include "runtime/kernels/cpu/loops/attention_head.h"
+#include "runtime/kernels/cpu/loops/elements.h"
 #include "runtime/kernels/distribution.h"
 #include "runtime/kernels/functors/layer_optimizer.h"
 #include "runtime/kernels/functors/running_mean.h"
@@ -22,42 +23,6 @@
 #include "runtime/kernels/unary.h"
 
 namespace lockstep::kernels::cpu {
-
-/// Elements of float32, float16, bfloat16 or, for an operand of a ternary function, bool that a loop reads.
-struct Input {
-  const void* data;
-  DType dtype;
-
-  Input from(std::int64_t element) const {
-    return {static_cast<const std::byte*>(data) + static_cast<std::size_t>(element) * size_of(dtype), dtype};
-  }
-};
-
-/// A result as large as this, and what it is made of, is more than a third-level cache keeps until its reader comes.
-/// A loop that stores it past the caches saves reading its lines first, and leaves the inputs where they are.
-inline constexpr std::size_t kBytesPastCaches = std::size_t{8} << 20;
-
-/// Elements that a loop writes, also bool where the function is a comparison. They may be those of an input, element
-/// for element.
-struct Output {
-  void* data;
-  DType dtype;
-  bool past_caches = false;  ///< for loops that store in either way; the results are the same
-
-  Output from(std::int64_t element) const {
-    return {static_cast<std::byte*>(data) + static_cast<std::size_t>(element) * size_of(dtype), dtype, past_caches};
-  }
-};
-
-/// An undefined tensor gives null data.
-inline Input input(const Tensor& tensor) {
-  return tensor.defined() ? Input{tensor.data(), tensor.dtype()} : Input{nullptr, DType::kFloat32};
-}
-inline Output output(const Tensor& tensor) {
-  if (!tensor.defined()) return {nullptr, DType::kFloat32};
-  const std::size_t bytes = static_cast<std::size_t>(tensor.numel()) * size_of(tensor.dtype());
-  return {tensor.data(), tensor.dtype(), bytes >= kBytesPastCaches};
-}
 
 /// An operand that may be broadcast.
 struct Operand {
@@ -138,57 +103,6 @@ struct PixelTaps {
   const std::int32_t* begin;
   const std::int32_t* pixel;
   const float* weight;
-};
-
-/// One head of an attention. Its queries [queries, channels], keys [keys, channels], values [keys, value_channels].
-struct AttentionHead {
-  /// A block of queries, and of keys: their scores and the rows that they are made of fit the caches.
-  static constexpr std::int64_t kQueries = 64;
-  static constexpr std::int64_t kKeys = 96;
-  /// Floats that one call may use beside its results, whatever the numbers of queries and keys.
-  static std::int64_t scratch(std::int64_t channels, std::int64_t value_channels) {
-    return 3 * kKeys * kQueries + 6 * (kQueries + kKeys) * (channels + value_channels + 16);
-  }
-
-  Input q, k, v;
-  std::int64_t queries, keys, channels, value_channels;
-  float scale;
-  bool causal;
-  // The mask of query i and key j lies at i * mask_step + j of `allowed` or of `bias`, or there is none.
-  const bool* allowed;
-  Input bias;
-  std::int64_t mask_step;
-  /// Its first element is that of query 0 and key 0 of this head; the key's position is added already.
-  AttentionDropout dropout;
-};
-
-/// The further inputs of a head's backward pass, and its results, each written where its data is not null.
-struct AttentionGradients {
-  Input out, dout;
-  const float* norms;
-  Output dq;
-  // dk [keys, channels] and dv [keys, value_channels], which are added to. Lines are padded to a multiple of 16.
-  float* dk;
-  float* dv;
-};
-
-/// Queries [first, first + count) of a head beside its first `keys` keys: rows of `keys` numbers that follow one
-/// another.
-struct AttentionRows {
-  std::int64_t first, count, keys;
-
-  /// Floats that a call may use beside its results.
-  static std::int64_t room(std::int64_t keys, std::int64_t value_channels) {
-    return std::max(keys, 2 * value_channels);
-  }
-};
-
-/// Of these queries: their rows of out, dout and norms, and the slopes of their probabilities, dout . v, which are
-/// overwritten.
-struct AttentionRowSlopes {
-  Input out, dout;
-  const float* norms;
-  float* probabilities;
 };
 
 // The serial loops over contiguous elements, compiled for one instruction set. Threads and shapes are the callers'
