@@ -3,7 +3,7 @@
 # CMAKE_UNITY_BUILD has them for C++; Debian 12's CMake has none for CUDA. nvcc takes five seconds for a source's headers.
 # Sources with other COMPILE_OPTIONS are in other units.
 function(lockstep_unite_cuda result)
-  set(most 5)  # Several cores share the units.
+  set(most 10)  # Several cores share the units.
   set(sources ${ARGN})
   list(FILTER sources EXCLUDE REGEX "[.]cu$")
   set(kinds)

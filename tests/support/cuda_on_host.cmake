@@ -29,7 +29,7 @@ endforeach()
 file(GLOB own CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/cuda_on_host/*.cpp ${CMAKE_CURRENT_LIST_DIR}/emulated_gpu/*.cpp)
 list(REMOVE_ITEM own ${CMAKE_CURRENT_LIST_DIR}/emulated_gpu/backend.cpp)  # the CPU's kernels
 add_library(cuda_on_host OBJECT ${cuda_on_host_sources} ${own})
-set_target_properties(cuda_on_host PROPERTIES UNITY_BUILD_BATCH_SIZE 10)
+set_target_properties(cuda_on_host PROPERTIES UNITY_BUILD_BATCH_SIZE 20)
 target_include_directories(cuda_on_host BEFORE PRIVATE ${translated_folder} ${CMAKE_CURRENT_LIST_DIR}/cuda_on_host/include)
 # Without warnings: those of CUDA's compiler count.
 target_compile_options(cuda_on_host PRIVATE -O1 -w -mavx2 -mfma -ffp-contract=fast)

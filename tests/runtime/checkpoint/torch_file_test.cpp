@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/checkpoint/pickle.h"
 #include "tests/runtime/checkpoint/checkpoint_support.h"
+#include "tests/support/hex.h"
 #include "tests/support/zip_archive.h"
 
 namespace lockstep::checkpoint {
@@ -18,19 +19,11 @@ using namespace std::string_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string bytes_of_hex(const std::string& hex) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  }
-  return bytes;
-}
-
 /// A file that torch.save wrote: tests/golden/families/exchange.py.
 std::string stored(const std::string& name) {
   static const auto golden =
       nlohmann::json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/exchange.json"))["torch_save"];
-  return bytes_of_hex(golden.at(name));
+  return file_of_hex(golden.at(name));
 }
 
 class TorchFile : public testing::Test {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/runtime/data/sample_files.h"
+#include "tests/support/hex.h"
 
 // Writes small NIfTI-1 files for tests.
 
@@ -17,13 +18,10 @@ void put(Bytes& bytes, std::size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-/// Of a golden file: two hexadecimal digits a byte.
+/// file_of_hex() as bytes.
 inline Bytes bytes_of_hex(const std::string& digits) {
-  Bytes bytes;
-  for (std::size_t i = 0; i < digits.size(); i += 2) {
-    bytes.push_back(static_cast<std::uint8_t>(std::stoi(digits.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
+  const std::string file = file_of_hex(digits);
+  return {file.begin(), file.end()};
 }
 
 /// The header and no voxel: float32 of these extents, x first.

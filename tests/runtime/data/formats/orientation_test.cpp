@@ -8,6 +8,7 @@
 
 #include "runtime/data/formats/resample.h"
 #include "tests/runtime/data/image_files.h"
+#include "tests/support/hex.h"
 
 namespace lockstep::data {
 namespace {
@@ -15,14 +16,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kManyPixels = 1 << 20;
-
-std::string bytes_of_hex(const std::string& digits) {
-  std::string bytes;
-  for (std::size_t i = 0; i < digits.size(); i += 2) {
-    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  }
-  return bytes;
-}
 
 ImageView all_of(std::int64_t width, std::int64_t height) {
   return {0, 0, static_cast<double>(width), static_cast<double>(height), {0, 0, width, height}, 2 * (width + height)};
@@ -38,7 +31,7 @@ class ImagesOfPil : public testing::Test {
   ImagesOfPil() : golden_(json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/images.json"))) {}
 
   void expect_pixels(const std::string& name, const json& image, Turning turning) const {
-    const DecodedImage found = decode(bytes_of_hex(image["file"]), all_of, turning);
+    const DecodedImage found = decode(file_of_hex(image["file"]), all_of, turning);
     EXPECT_EQ(found.width, image["width"].get<std::int64_t>()) << name;
     EXPECT_EQ(found.height, image["height"].get<std::int64_t>()) << name;
     EXPECT_EQ(found.pixels, image["pixels"].get<std::vector<std::uint8_t>>()) << name;
@@ -54,7 +47,7 @@ TEST_F(ImagesOfPil, WebpDecodesToItsPixels) {
 
 TEST_F(ImagesOfPil, WebpThatIsCutOffOrTooLargeIsRefused) {
   for (const char* const name : {"lossless", "lossy", "lossy_alpha"}) {
-    const std::string file = bytes_of_hex(golden_["webp"][name]["file"]);
+    const std::string file = file_of_hex(golden_["webp"][name]["file"]);
     for (std::size_t length = 0; length + 2 < file.size(); ++length) {
       EXPECT_NE(error_of([&] { decode(file.substr(0, length), all_of, Turning::kUpright); }), "no error")
           << name << ": " << length << " of " << file.size();
@@ -71,7 +64,7 @@ TEST_F(ImagesOfPil, EveryOrientationIsExifTransposes) {
 }
 
 TEST_F(ImagesOfPil, AreTakenAsStoredUnlessTheyAreToBeTurned) {
-  const std::string turned = bytes_of_hex(golden_["exif"]["png 6"]["file"]);
+  const std::string turned = file_of_hex(golden_["exif"]["png 6"]["file"]);
   EXPECT_EQ(orientation_of(std::as_bytes(std::span(turned))), Orientation::kTurned90);
   EXPECT_EQ(decode(turned, all_of, Turning::kAsStored).width, 11);
   EXPECT_EQ(decode(turned, all_of, Turning::kUpright).width, 7);
@@ -80,7 +73,7 @@ TEST_F(ImagesOfPil, AreTakenAsStoredUnlessTheyAreToBeTurned) {
 /// The part of the upright image that a crop shows is decoded alone: the same pixels.
 TEST_F(ImagesOfPil, APartOfATurnedImageShowsThatPart) {
   for (const auto& [name, image] : golden_["exif"].items()) {
-    const std::string file = bytes_of_hex(image["file"]);
+    const std::string file = file_of_hex(image["file"]);
     DecodedImage whole = decode(file, all_of, Turning::kUpright);
     const ImageView view{1, 2, 5, 4, {1, 2, 5, 4}, 6};
     const DecodedImage part = decode(
