@@ -30,8 +30,10 @@ namespace {
 constexpr const char* kBertPath = "model.bert";
 constexpr std::int64_t kTokenTypes = 2;
 
-std::unique_ptr<nn::LayerNorm> make_bert_norm(const BertOptions& options) {
-  return std::make_unique<nn::LayerNorm>(Shape{options.width}, nn::NormOptions{.epsilon = options.norm_epsilon});
+std::unique_ptr<nn::LayerNorm> make_bert_norm(const BertOptions& options,
+                                              ops::NormResult result = ops::NormResult::kByPolicy) {
+  return std::make_unique<nn::LayerNorm>(Shape{options.width}, nn::NormOptions{.epsilon = options.norm_epsilon},
+                                         result);
 }
 
 std::unique_ptr<nn::TransformerBlock> make_bert_block(const BertOptions& options) {
@@ -120,7 +122,7 @@ class MaskedBert : public Bert {
   MaskedBert(const BertOptions& options, std::int64_t vocabulary)
       : Bert(options, vocabulary),
         transform_(add_module<nn::Linear>("transform", options.width, options.width, true, ops::Activation::kGelu)),
-        transform_norm_(adopted("transform_norm", make_bert_norm(options))),
+        transform_norm_(adopted("transform_norm", make_bert_norm(options, ops::NormResult::kForProducts))),
         head_(add_module<nn::Linear>("head", token_weight())) {}
 
   Tensor forward(const Tensor& tokens) override { return head_(transform_norm_(transform_(encode(tokens)))); }

@@ -15,9 +15,11 @@ namespace lockstep::model_zoo {
 
 namespace {
 
+/// Only a linear layer reads what a norm makes.
 std::unique_ptr<nn::LayerNorm> make_gpt_norm(const GptOptions& options) {
   return std::make_unique<nn::LayerNorm>(Shape{options.width},
-                                         nn::NormOptions{.epsilon = options.norm_epsilon, .bias = options.bias});
+                                         nn::NormOptions{.epsilon = options.norm_epsilon, .bias = options.bias},
+                                         ops::NormResult::kForProducts);
 }
 
 std::unique_ptr<nn::TransformerBlock> make_gpt_block(const GptOptions& options) {

@@ -14,8 +14,8 @@ namespace lockstep::model_zoo {
 
 namespace {
 
-std::unique_ptr<nn::RmsNorm> make_llama_norm(const LlamaOptions& options) {
-  return std::make_unique<nn::RmsNorm>(Shape{options.width}, options.norm_epsilon);
+std::unique_ptr<nn::RmsNorm> make_llama_norm(const LlamaOptions& options, ops::NormResult result) {
+  return std::make_unique<nn::RmsNorm>(Shape{options.width}, options.norm_epsilon, true, result);
 }
 
 std::int64_t hidden_of(const LlamaOptions& options) {
@@ -26,7 +26,7 @@ std::int64_t hidden_of(const LlamaOptions& options) {
 std::unique_ptr<nn::TransformerBlock> make_llama_block(const LlamaOptions& options,
                                                        const std::shared_ptr<nn::RotaryPositions>& rotary) {
   nn::TransformerBlock::Parts parts;
-  parts.attention_norm = make_llama_norm(options);
+  parts.attention_norm = make_llama_norm(options, ops::NormResult::kForProducts);
   parts.attention = std::make_unique<nn::MultiHeadAttention>(nn::AttentionOptions{.width = options.width,
                                                                                   .heads = options.heads,
                                                                                   .kv_heads = options.kv_heads,
@@ -35,7 +35,8 @@ std::unique_ptr<nn::TransformerBlock> make_llama_block(const LlamaOptions& optio
                                                                                   .output_bias = options.attention_bias,
                                                                                   .causal = true,
                                                                                   .rotary = rotary});
-  parts.feed_forward_norm = make_llama_norm(options);
+  // Two layers read it: the sum of the gradients that they send back is one of float32.
+  parts.feed_forward_norm = make_llama_norm(options, ops::NormResult::kByPolicy);
   parts.feed_forward = std::make_unique<nn::GatedFeedForward>(options.width, hidden_of(options));
   return std::make_unique<nn::TransformerBlock>(std::move(parts));
 }
@@ -85,7 +86,7 @@ std::unique_ptr<LanguageModel> make_model(const LlamaOptions& options, const Mod
   DecoderParts parts{.vocabulary = vocabulary,
                      .width = options.width,
                      .context = options.context,
-                     .norm = make_llama_norm(options),
+                     .norm = make_llama_norm(options, ops::NormResult::kForProducts),
                      .tied_head = options.tied_head,
                      .checkpoint_activations = options.checkpoint_activations};
   for (std::int64_t i = 0; i < options.layers; ++i) parts.blocks.push_back(make_llama_block(options, rotary));

@@ -40,14 +40,18 @@ void require_fit(const VitOptions& options, const ModelInput& input) {
   }
 }
 
-nn::NormOptions norm_options(const VitOptions& options) { return {.epsilon = options.norm_epsilon}; }
+/// Only a linear layer reads what a norm makes.
+std::unique_ptr<nn::LayerNorm> make_vit_norm(const VitOptions& options) {
+  return std::make_unique<nn::LayerNorm>(Shape{options.width}, nn::NormOptions{.epsilon = options.norm_epsilon},
+                                         ops::NormResult::kForProducts);
+}
 
 std::unique_ptr<nn::TransformerBlock> make_vit_block(const VitOptions& options) {
   nn::TransformerBlock::Parts parts;
-  parts.attention_norm = std::make_unique<nn::LayerNorm>(Shape{options.width}, norm_options(options));
+  parts.attention_norm = make_vit_norm(options);
   parts.attention = std::make_unique<nn::MultiHeadAttention>(
       nn::AttentionOptions{.width = options.width, .heads = options.heads, .dropout = options.attention_dropout});
-  parts.feed_forward_norm = std::make_unique<nn::LayerNorm>(Shape{options.width}, norm_options(options));
+  parts.feed_forward_norm = make_vit_norm(options);
   parts.feed_forward = std::make_unique<nn::FeedForward>(
       options.width, options.hidden.value_or(4 * options.width),
       nn::FeedForwardOptions{.activation = ops::Activation::kGelu, .dropout = options.dropout});
@@ -76,7 +80,9 @@ class Vit : public nn::Module {
       blocks_.push_back(block.get());
       adopt("block" + std::to_string(i), std::move(block));
     }
-    norm_ = &add_module<nn::LayerNorm>("norm", Shape{width_}, norm_options(options));
+    std::unique_ptr<nn::LayerNorm> norm = make_vit_norm(options);
+    norm_ = norm.get();
+    adopt("norm", std::move(norm));
     classifier_ = &add_module<nn::Linear>("classifier", width_, input.outputs);
   }
 

@@ -8,7 +8,7 @@ namespace lockstep::kernels {
 
 /// Normalisation within a sample. Statistics and parameters are float32 (float64 for float64 x), and so are the
 /// parameters' gradients. weight and bias [channels] may each be undefined: ones, and zeros. y, with dy, has x's dtype
-/// or is float32.
+/// or is float32; that of layer_norm of float32 x may have 16 bits.
 struct Normalization {
   /// This family's functions of the backend for tensors on `device`.
   static const Normalization& on(Device device);

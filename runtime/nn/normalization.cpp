@@ -4,7 +4,6 @@
 #include <string>
 
 #include "runtime/base/error.h"
-#include "runtime/ops/normalization.h"
 
 namespace lockstep::nn {
 
@@ -15,21 +14,23 @@ const Initializer kZeros = Initializer::constant(0.0);
 
 }  // namespace
 
-LayerNorm::LayerNorm(const Shape& normalized_shape, const NormOptions& options)
-    : normalized_shape_(normalized_shape), epsilon_(options.epsilon) {
+LayerNorm::LayerNorm(const Shape& normalized_shape, const NormOptions& options, ops::NormResult result)
+    : normalized_shape_(normalized_shape), epsilon_(options.epsilon), result_(result) {
   if (!options.affine) return;
   weight_ = add_parameter("weight", normalized_shape, ParameterKind::kGain, kOnes);
   if (options.bias) bias_ = add_parameter("bias", normalized_shape, ParameterKind::kBias, kZeros);
 }
 
-Tensor LayerNorm::forward(const Tensor& x) { return ops::layer_norm(x, normalized_shape_, weight_, bias_, epsilon_); }
+Tensor LayerNorm::forward(const Tensor& x) {
+  return ops::layer_norm(x, normalized_shape_, weight_, bias_, epsilon_, result_);
+}
 
-RmsNorm::RmsNorm(const Shape& normalized_shape, std::optional<double> epsilon, bool affine)
-    : normalized_shape_(normalized_shape), epsilon_(epsilon) {
+RmsNorm::RmsNorm(const Shape& normalized_shape, std::optional<double> epsilon, bool affine, ops::NormResult result)
+    : normalized_shape_(normalized_shape), epsilon_(epsilon), result_(result) {
   if (affine) weight_ = add_parameter("weight", normalized_shape, ParameterKind::kGain, kOnes);
 }
 
-Tensor RmsNorm::forward(const Tensor& x) { return ops::rms_norm(x, normalized_shape_, weight_, epsilon_); }
+Tensor RmsNorm::forward(const Tensor& x) { return ops::rms_norm(x, normalized_shape_, weight_, epsilon_, result_); }
 
 GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, const NormOptions& options)
     : groups_(groups), epsilon_(options.epsilon) {

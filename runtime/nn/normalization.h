@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/nn/module.h"
+#include "runtime/ops/normalization.h"
 
 // Normalisation within a sample: no statistics are kept, and ranks exchange none. Parameters are named as PyTorch's.
 // Parameters have the opt level's dtype of weights, as Apex's, which keeps batch norm alone in float32.
@@ -17,15 +18,18 @@ struct NormOptions {
   bool bias = true;    ///< and bias, of zeros
 };
 
-/// Normalises over the last dimensions of x, which are `normalized_shape`: ops::layer_norm.
+/// Normalises over the last dimensions of x, which are `normalized_shape`: ops::layer_norm. A norm whose result only
+/// linear layers read may have it in their dtype.
 class LayerNorm : public Module {
  public:
-  explicit LayerNorm(const Shape& normalized_shape, const NormOptions& options = {});
+  explicit LayerNorm(const Shape& normalized_shape, const NormOptions& options = {},
+                     ops::NormResult result = ops::NormResult::kByPolicy);
   Tensor forward(const Tensor& x) override;
 
  private:
   Shape normalized_shape_;
   double epsilon_;
+  ops::NormResult result_;
   Tensor weight_;
   Tensor bias_;
 };
@@ -33,12 +37,14 @@ class LayerNorm : public Module {
 /// Normalises by the root mean square: ops::rms_norm.
 class RmsNorm : public Module {
  public:
-  explicit RmsNorm(const Shape& normalized_shape, std::optional<double> epsilon = {}, bool affine = true);
+  explicit RmsNorm(const Shape& normalized_shape, std::optional<double> epsilon = {}, bool affine = true,
+                   ops::NormResult result = ops::NormResult::kByPolicy);
   Tensor forward(const Tensor& x) override;
 
  private:
   Shape normalized_shape_;
   std::optional<double> epsilon_;
+  ops::NormResult result_;
   Tensor weight_;
 };
 

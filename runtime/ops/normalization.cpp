@@ -130,13 +130,22 @@ std::vector<Tensor> recorded_gradients(const SavedNorm& saved, const Tensor& gra
   return grads;
 }
 
-Tensor normalize(amp::Op op, const Problem& problem, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+/// The dtype of y, where the policy says `by_policy`.
+DType dtype_of(NormResult result, DType by_policy, const Tensor& x) {
+  const bool narrow = result == NormResult::kForProducts && by_policy == DType::kFloat32 && amp::Autocast::enabled();
+  // The kernels write no 16-bit dtype that is another than that of 16-bit x.
+  const bool writes = x.dtype() == DType::kFloat32 || x.dtype() == amp::Autocast::dtype();
+  return narrow && writes ? amp::Autocast::dtype() : by_policy;
+}
+
+Tensor normalize(amp::Op op, const Problem& problem, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                 NormResult result = NormResult::kByPolicy) {
   // The kernel reads 16-bit x exactly and writes float32 where the policy asks for that: a cast would be a copy for
   // nothing.
-  const DType result = amp::dtype_for(op, input);
-  const Tensor x = result == DType::kFloat32 ? input : amp::autocast(op, input);
+  const DType by_policy = amp::dtype_for(op, input);
+  const Tensor x = by_policy == DType::kFloat32 ? input : amp::autocast(op, input);
   const DType dtype = wide_of(x.dtype());
-  const Tensor y = Tensor::empty(x.shape(), result, x.device());
+  const Tensor y = Tensor::empty(x.shape(), dtype_of(result, by_policy, x), x.device());
   const Tensor mean = problem.centred ? Tensor::empty(problem.statistics(), dtype, x.device()) : Tensor();
   const Tensor inv_std = Tensor::empty(problem.statistics(), dtype, x.device());
   const kernels::Normalization& normalization = kernels::Normalization::on(x.device());
@@ -199,19 +208,20 @@ Problem over_groups(amp::Op op, const Tensor& x, std::int64_t groups, const Tens
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
-                  double epsilon) {
+                  double epsilon, NormResult result) {
   constexpr amp::Op kOp = amp::Op::kLayerNorm;
-  return normalize(kOp, over_last(kOp, x, normalized_shape, weight, bias, epsilon), x, weight, bias);
+  return normalize(kOp, over_last(kOp, x, normalized_shape, weight, bias, epsilon), x, weight, bias, result);
 }
 
-Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, std::optional<double> epsilon) {
+Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, std::optional<double> epsilon,
+                NormResult result) {
   constexpr amp::Op kOp = amp::Op::kRmsNorm;
   require_defined(x, name_of(kOp), "the input");
   const double least = x.dtype() == DType::kFloat64 ? std::numeric_limits<double>::epsilon()
                                                     : static_cast<double>(std::numeric_limits<float>::epsilon());
   Problem problem = over_last(kOp, x, normalized_shape, weight, {}, epsilon.value_or(least));
   problem.centred = false;
-  return normalize(kOp, problem, x, weight, {});
+  return normalize(kOp, problem, x, weight, {}, result);
 }
 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double epsilon) {

@@ -12,14 +12,21 @@
 
 namespace lockstep::ops {
 
+/// The dtype of a result under autocast.
+enum class NormResult {
+  kByPolicy,     ///< as the policy has it: float32
+  kForProducts,  ///< that of products, which alone read it and would cast it: the same bits without that pass
+};
+
 /// y = (x - mean) / sqrt(variance + epsilon) * weight + bias over the last dimensions of x, which are
 /// `normalized_shape`; weight and bias have that shape.
 [[nodiscard]] Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
-                                const Tensor& bias = {}, double epsilon = 1e-5);
+                                const Tensor& bias = {}, double epsilon = 1e-5,
+                                NormResult result = NormResult::kByPolicy);
 /// y = x / sqrt(mean of x^2 + epsilon) * weight, over the same dimensions. An epsilon that is not given is the distance
 /// from 1 to the next float32, or float64 for float64 x.
 [[nodiscard]] Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
-                              std::optional<double> epsilon = {});
+                              std::optional<double> epsilon = {}, NormResult result = NormResult::kByPolicy);
 /// layer_norm over each sample of x [N, spatial..., C] and each of `groups` groups of neighbouring channels; `groups`
 /// divides C; weight, bias [C].
 [[nodiscard]] Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight = {},

@@ -24,6 +24,16 @@ struct Statistics {
   float* inv_std;
 };
 
+/// visit_result() of a result that may also have 16 bits where T is float.
+template <class T, class F>
+void visit_row_result(const Tensor& y, F&& f) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (y.dtype() == DType::kFloat16) return f.template operator()<Half>();
+    if (y.dtype() == DType::kBFloat16) return f.template operator()<BFloat16>();
+  }
+  visit_result<T>(y, f);
+}
+
 __device__ inline float inverse_deviation(float squares, std::int64_t channels, float epsilon) {
   return 1.0f / sqrtf(squares / static_cast<float>(channels) + epsilon);
 }
@@ -229,7 +239,7 @@ void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, doubl
   visit_channels(
       "layer_norm", x.dtype(), rows.channels,
       [&]<class T, int W>() {
-        visit_result<T>(y, [&]<class Y>() {
+        visit_row_result<T>(y, [&]<class Y>() {
           choose_row_kernel<W>(
               rows.count, rows.channels,
               [&]<class Team>(const RowGrid& grid, Team team) {
@@ -259,7 +269,7 @@ void layer_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& me
   visit_channels(
       "layer_norm_backward", x.dtype(), rows.channels,
       [&]<class T, int W>() {
-        visit_result<T>(dy, [&]<class Y>() {
+        visit_row_result<T>(dy, [&]<class Y>() {
           if (dx.defined() && rows.count > 0) {
             choose_row_kernel<W>(
                 rows.count, rows.channels,

@@ -15,6 +15,12 @@ void like_or_wider(const Check& check, const Tensor& x, std::string_view name, c
   if (y.dtype() != DType::kFloat32 || x.dtype() == DType::kFloat64) check.dtype(name, y, x.dtype());
 }
 
+/// The same of layer norm, which also rounds float32 x to 16 bits.
+void like_wider_or_narrow(const Check& check, const Tensor& x, std::string_view name, const Tensor& y) {
+  if (x.dtype() != DType::kFloat32 || !is_reduced(y.dtype())) return like_or_wider(check, x, name, y);
+  check.shape(name, y, x.shape());
+}
+
 /// `tensor`, where defined, has the dtype of x's statistics and this shape.
 void optional(const Check& check, const Tensor& x, std::string_view name, const Tensor& tensor, const Shape& shape) {
   if (tensor.defined()) check.dtype(name, tensor, accumulation_dtype(x.dtype())).shape(name, tensor, shape);
@@ -28,9 +34,7 @@ void normalization(const Check& check, const Tensor& x, const Tensor& weight, co
   check.shape("inv_std", inv_std, statistics).dtype("inv_std", inv_std, accumulation_dtype(x.dtype()));
 }
 
-void gradients(const Check& check, const Tensor& x, const Tensor& dy, const Tensor& dx, const Tensor& dweight,
-               const Tensor& dbias) {
-  like_or_wider(check, x, "dy", dy);
+void gradients(const Check& check, const Tensor& x, const Tensor& dx, const Tensor& dweight, const Tensor& dbias) {
   if (dx.defined()) check.like("dx", dx, x);
   optional(check, x, "dweight", dweight, {x.shape().back()});
   optional(check, x, "dbias", dbias, {x.shape().back()});
@@ -53,7 +57,7 @@ void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const
   check.floating("x", x).rank_at_least("x", x, 1);
   normalization(check, x, weight, mean, inv_std, {x.shape().rows()});
   optional(check, x, "bias", bias, {x.shape().back()});
-  like_or_wider(check, x, "y", y);
+  like_wider_or_narrow(check, x, "y", y);
 }
 
 void layer_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& mean, const Tensor& inv_std,
@@ -61,7 +65,8 @@ void layer_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& me
   const Check check("layer_norm_backward");
   check.floating("x", x).rank_at_least("x", x, 1);
   normalization(check, x, weight, mean, inv_std, {x.shape().rows()});
-  gradients(check, x, dy, dx, dweight, dbias);
+  like_wider_or_narrow(check, x, "dy", dy);
+  gradients(check, x, dx, dweight, dbias);
 }
 
 void group_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y, const Tensor& mean,
@@ -76,7 +81,8 @@ void group_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& me
                          const Tensor& dy, const Tensor& dx, const Tensor& dweight, const Tensor& dbias) {
   const Check check("group_norm_backward");
   normalization(check, x, weight, mean, inv_std, groups_of(check, x, mean, inv_std));
-  gradients(check, x, dy, dx, dweight, dbias);
+  like_or_wider(check, x, "dy", dy);
+  gradients(check, x, dx, dweight, dbias);
 }
 
 }  // namespace lockstep::kernels::checks

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "amp/autocast/autocast.h"
+#include "runtime/autograd/cast.h"
 #include "tests/runtime/ops/operation_fixture.h"
 
 namespace lockstep::ops {
@@ -97,6 +98,35 @@ TEST_P(NormalizationOperations, UnderAutocastResultsAreFloat32ButOfInstanceNorm)
   const std::vector<Tensor> gradients = autograd::grad(y, {x, weight}, lockstep::testing::output_gradient(y));
   EXPECT_EQ(gradients[0].dtype(), x.dtype());
   EXPECT_EQ(gradients[1].dtype(), weight.dtype());
+}
+
+// For a linear layer: no number changes, and a cast is saved in each direction.
+TEST_P(NormalizationOperations, ForProductsAreRoundedAsTheirCastDoes) {
+  const Tensor x = leaf(random({4, 3, 6}, 1)), weight = leaf(random({6}, 2)), bias = leaf(random({6}, 3));
+  const auto normalize = [&](bool layer, NormResult result) {
+    return layer ? layer_norm(x, {6}, weight, bias, 1e-5, result) : rms_norm(x, {6}, weight, 1e-5, result);
+  };
+  EXPECT_EQ(normalize(true, NormResult::kForProducts).dtype(), x.dtype()) << "without autocast";
+  for (const DType narrow : {DType::kFloat16, DType::kBFloat16}) {
+    const amp::Autocast autocast(narrow);
+    for (const bool layer : {true, false}) {
+      const Tensor found = normalize(layer, NormResult::kForProducts);
+      const Tensor expected =
+          autograd::cast(normalize(layer, NormResult::kByPolicy), x.dtype() == DType::kFloat64 ? x.dtype() : narrow);
+      // The kernels write a result of x's 16 bits or of float32: what has other 16 bits stays float32.
+      const bool other = is_reduced(x.dtype()) && x.dtype() != narrow;
+      ASSERT_EQ(found.dtype(), other ? wide() : expected.dtype());
+      if (other) continue;
+      EXPECT_EQ(kernels::testing::values_of(found), kernels::testing::values_of(expected));
+      const std::vector<Tensor> inputs = layer ? std::vector{x, weight, bias} : std::vector{x, weight};
+      const Tensor dy = lockstep::testing::output_gradient(expected);
+      const std::vector<Tensor> of_found = autograd::grad(found, inputs, dy);
+      const std::vector<Tensor> of_expected = autograd::grad(expected, inputs, dy);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        EXPECT_EQ(kernels::testing::values_of(of_found[i]), kernels::testing::values_of(of_expected[i])) << i;
+      }
+    }
+  }
 }
 
 TEST_P(NormalizationOperations, AddToAGradientThatIsThere) {

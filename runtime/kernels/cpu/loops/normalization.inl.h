@@ -55,6 +55,14 @@ void for_each_rows(std::int64_t rows, F f) {
   for (; row < rows; ++row) f(std::integral_constant<int, 1>(), row);
 }
 
+/// visit_formats() of a loop whose result may also have 16 bits where its input is float32.
+template <class F>
+void visit_row_formats(DType in, DType result, F f) {
+  if (in != DType::kFloat32 || result == DType::kFloat32) return visit_formats(in, result, f);
+  return result == DType::kFloat16 ? f.template operator()<FloatLanes, HalfLanes>()
+                                   : f.template operator()<FloatLanes, BFloat16Lanes>();
+}
+
 /// `Rows` rows at once: the root of one row's statistics need not be there before the next row is added up. Two passes
 /// for the statistics: no distance between the mean and 0 costs digits of the variance.
 template <int Rows, class X, class Y>
@@ -93,7 +101,7 @@ void layer_norm_of(const typename X::Element* x, const LayerNormParameters& para
 void layer_norm(Input x, const LayerNormParameters& parameters, double epsilon, Output y, float* mean, float* inv_std,
                 std::int64_t rows, std::int64_t channels) {
   constexpr std::int64_t kShort = 1024;  // several such rows fit the first-level cache
-  visit_formats(x.dtype, y.dtype, [&]<class X, class Y>() {
+  visit_row_formats(x.dtype, y.dtype, [&]<class X, class Y>() {
     const auto pass = [&]<int count>(std::integral_constant<int, count>, std::int64_t row) {
       const std::int64_t first = row * channels;
       layer_norm_of<count, X, Y>(elements<X>(x) + first, parameters, epsilon, elements<Y>(y) + first,
@@ -162,7 +170,7 @@ void layer_norm_backward(Input x, const LayerNormParameters& parameters, const f
                          Input dy, Output dx, float* dweight, float* dbias, std::int64_t rows, std::int64_t channels) {
   std::fill_n(dweight, channels, 0.0f);
   std::fill_n(dbias, channels, 0.0f);
-  visit_formats(x.dtype, dy.dtype, [&]<class X, class Y>() {
+  visit_row_formats(x.dtype, dy.dtype, [&]<class X, class Y>() {
     const auto pass = [&]<int count>(std::integral_constant<int, count>, std::int64_t row) {
       const std::int64_t first = row * channels;
       auto* const to = elements<X>(dx);

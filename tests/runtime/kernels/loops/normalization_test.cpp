@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "runtime/kernels/assign.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -66,6 +67,28 @@ TEST_P(NormalizationLoops, OfRowsMatchesTheReference) {
         if (rows == 1) continue;
         compare(weight, {}, false);
         compare({}, {}, true);
+      }
+    }
+  }
+}
+
+// What autocast's products read: float32 that is rounded once, and gradients of 16 bits that are read exactly.
+TEST_P(NormalizationLoops, RoundsRowsOfFloat32AsACastDoes) {
+  if (dtype() != DType::kFloat32) GTEST_SKIP() << "its own dtype has 16 bits";
+  for (const DType narrow : {DType::kFloat16, DType::kBFloat16}) {
+    for (const std::int64_t channels : {1, 7, 64, 1300, 9001}) {
+      const Tensor x = random({5, channels}, 1, -1, 3), dy = random_tensor({5, channels}, narrow, 2);
+      const Tensor weight = random_wide({channels}, 3), bias = random_wide({channels}, 4);
+      const Tensor wide_dy = Tensor::empty(dy.shape(), DType::kFloat32);
+      cast(dy, wide_dy);
+      const std::vector<Tensor> found = layer_norm(tested(), x, weight, bias, dy, true);
+      std::vector<Tensor> expected = layer_norm(tested(), x, weight, bias, wide_dy, true);
+      const Tensor rounded = Tensor::empty(dy.shape(), narrow, expected[0].device());
+      cast(expected[0], rounded);
+      expected[0] = rounded;
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(found[i].dtype(), expected[i].dtype());
+        EXPECT_TRUE(bytes_of(found[i]) == bytes_of(expected[i])) << channels << " channels: result " << i;
       }
     }
   }
@@ -194,11 +217,14 @@ TEST(Normalization, RefusesWhatDoesNotFit) {
   const Tensor x = zeros({4, 6}), y = zeros({4, 6}), mean = zeros({4}), scale = zeros({4});
   EXPECT_THROW(on.layer_norm(x, zeros({5}), {}, 0, y, mean, scale), ShapeError);
   EXPECT_THROW(on.layer_norm(x, zeros({6}, DType::kFloat16), {}, 0, y, mean, scale), ShapeError);
-  EXPECT_THROW(on.layer_norm(x, {}, {}, 0, zeros({4, 6}, DType::kFloat16), mean, scale), ShapeError);
+  EXPECT_THROW(on.layer_norm(x, {}, {}, 0, zeros({4, 6}, DType::kFloat64), mean, scale), ShapeError);
+  EXPECT_THROW(on.layer_norm(zeros({4, 6}, DType::kFloat16), {}, {}, 0, zeros({4, 6}, DType::kBFloat16), mean, scale),
+               ShapeError);
   EXPECT_THROW(on.layer_norm(x, {}, {}, 0, y, mean, {}), ShapeError);
   EXPECT_THROW(on.layer_norm(x, {}, {}, 0, y, zeros({6}), scale), ShapeError);
   EXPECT_THROW(on.group_norm(x, {}, {}, 0, y, zeros({4, 4}), zeros({4, 4})), ShapeError) << "4 groups of 6 channels";
   EXPECT_THROW(on.group_norm(x, {}, {}, 0, y, {}, zeros({4, 2})), ShapeError);
+  EXPECT_THROW(on.group_norm(x, {}, {}, 0, zeros({4, 6}, DType::kFloat16), zeros({4, 2}), zeros({4, 2})), ShapeError);
   EXPECT_THROW(on.group_norm_backward(x, {}, zeros({4, 2}), zeros({4, 2}), zeros({4, 5}), y, {}, {}), ShapeError);
 }
 
