@@ -78,7 +78,7 @@ endif()
 # up to a tenth more time than -O2.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 # GCC begins to collect garbage at 128 MB, which takes up to a tenth of its time on a large unit. From 1 GB on the
-# largest units take up to 1.4 GB of memory.
+# largest units take up to 1.9 GB of memory.
 add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=1000000>")
 
 function(lockstep_optimise target level)

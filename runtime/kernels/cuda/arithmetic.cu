@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // accumulate and scale.
-#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
 #include "runtime/kernels/geometry/operand_checks.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cuda/batch_norm_value.cuh"
 #include "runtime/kernels/cuda/channel_tiles.cuh"
-#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/functors/activation.h"
 #include "runtime/kernels/geometry/operand_checks.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/batch_norm.h"
 #include "runtime/kernels/cuda/batch_norm_value.cuh"
-#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/normalization_sums.cuh"
 #include "runtime/kernels/cuda/occupancy.h"
 #include "runtime/kernels/functors/activation.h"

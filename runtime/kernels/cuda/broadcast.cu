@@ -2,7 +2,6 @@
 // Functions of two and three numbers, whose operands may be broadcast: binary, binary_with_number, ternary, expand.
 #include <type_traits>
 
-#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
 #include "runtime/kernels/functors/binary.h"
 #include "runtime/kernels/geometry/broadcast.h"

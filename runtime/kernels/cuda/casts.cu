@@ -3,7 +3,6 @@
 #include <concepts>
 #include <cstring>
 
-#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
 #include "runtime/kernels/functors/convert.h"
 #include "runtime/kernels/functors/visit_dtype.h"

@@ -3,7 +3,6 @@
 
 #include "runtime/kernels/cuda/block_sum.cuh"
 #include "runtime/kernels/cuda/device_state.h"
-#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
 #include "runtime/kernels/cuda/segment_tables.h"
 #include "runtime/kernels/cuda/tiles.cuh"

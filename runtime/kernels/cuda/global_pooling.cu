@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cuda/channel_tiles.cuh"
-#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {

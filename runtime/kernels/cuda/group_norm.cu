@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cuda/channel_statistics.cuh"
-#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/normalization_sums.cuh"
 #include "runtime/kernels/geometry/operand_checks.h"
 

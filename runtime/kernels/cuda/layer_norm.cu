@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cuda/families.h"
+#include <type_traits>
+
 #include "runtime/kernels/cuda/normalization_sums.cuh"
 #include "runtime/kernels/cuda/rows.cuh"
 #include "runtime/kernels/geometry/operand_checks.h"

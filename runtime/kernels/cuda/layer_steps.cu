@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps that need a parameter's norms: a launch that measures its tiles, one that joins them, one that updates.
 #include "runtime/kernels/cuda/block_sum.cuh"
-#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/optimizer_steps.cuh"
 #include "runtime/kernels/functors/layer_optimizer.h"
 

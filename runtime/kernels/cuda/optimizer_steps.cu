@@ -4,7 +4,6 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/optimizer_steps.cuh"
 
 namespace lockstep::kernels::cuda {

@@ -3,7 +3,6 @@
 // one order. Neighbouring windows find in the caches what they share; beside that, each element is moved once:
 // sizeof(T) of x and y each, and 4 bytes of indices.
 #include "runtime/kernels/cuda/channel_tiles.cuh"
-#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/functors/pool_window.h"
 #include "runtime/kernels/geometry/operand_checks.h"
 
