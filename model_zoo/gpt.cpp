@@ -15,7 +15,7 @@ namespace lockstep::model_zoo {
 
 namespace {
 
-/// Only a linear layer reads what a norm makes.
+/// One linear layer alone reads the norm's result.
 std::unique_ptr<nn::LayerNorm> make_gpt_norm(const GptOptions& options) {
   return std::make_unique<nn::LayerNorm>(Shape{options.width},
                                          nn::NormOptions{.epsilon = options.norm_epsilon, .bias = options.bias},

@@ -35,7 +35,7 @@ std::unique_ptr<nn::TransformerBlock> make_llama_block(const LlamaOptions& optio
                                                                                   .output_bias = options.attention_bias,
                                                                                   .causal = true,
                                                                                   .rotary = rotary});
-  // Two layers read it: the sum of the gradients that they send back is one of float32.
+  // Two layers read its result. Their gradients are added in float32.
   parts.feed_forward_norm = make_llama_norm(options, ops::NormResult::kByPolicy);
   parts.feed_forward = std::make_unique<nn::GatedFeedForward>(options.width, hidden_of(options));
   return std::make_unique<nn::TransformerBlock>(std::move(parts));

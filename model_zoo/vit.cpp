@@ -40,7 +40,7 @@ void require_fit(const VitOptions& options, const ModelInput& input) {
   }
 }
 
-/// Only a linear layer reads what a norm makes.
+/// One linear layer alone reads the norm's result.
 std::unique_ptr<nn::LayerNorm> make_vit_norm(const VitOptions& options) {
   return std::make_unique<nn::LayerNorm>(Shape{options.width}, nn::NormOptions{.epsilon = options.norm_epsilon},
                                          ops::NormResult::kForProducts);

@@ -18,8 +18,8 @@ struct NormOptions {
   bool bias = true;    ///< and bias, of zeros
 };
 
-/// Normalises over the last dimensions of x, which are `normalized_shape`: ops::layer_norm. A norm whose result only
-/// linear layers read may have it in their dtype.
+/// Normalises over the last dimensions of x, which are `normalized_shape`: ops::layer_norm. Where one
+/// linear layer alone reads the result, it may have that layer's dtype (NormResult::kForProducts).
 class LayerNorm : public Module {
  public:
   explicit LayerNorm(const Shape& normalized_shape, const NormOptions& options = {},

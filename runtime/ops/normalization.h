@@ -14,8 +14,10 @@ namespace lockstep::ops {
 
 /// The dtype of a result under autocast.
 enum class NormResult {
-  kByPolicy,     ///< as the policy has it: float32
-  kForProducts,  ///< that of products, which alone read it and would cast it: the same bits without that pass
+  kByPolicy,  ///< as the policy has it: float32
+  /// That of a product. Where one product alone reads the result, every bit is that of kByPolicy, and no pass casts it;
+  /// the gradients that several readers send back would be added in 16 bits.
+  kForProducts,
 };
 
 /// y = (x - mean) / sqrt(variance + epsilon) * weight + bias over the last dimensions of x, which are

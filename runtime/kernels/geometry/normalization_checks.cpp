@@ -15,7 +15,7 @@ void like_or_wider(const Check& check, const Tensor& x, std::string_view name, c
   if (y.dtype() != DType::kFloat32 || x.dtype() == DType::kFloat64) check.dtype(name, y, x.dtype());
 }
 
-/// The same of layer norm, which also rounds float32 x to 16 bits.
+/// like_or_wider() of layer norm: y of float32 x may also have 16 bits.
 void like_wider_or_narrow(const Check& check, const Tensor& x, std::string_view name, const Tensor& y) {
   if (x.dtype() != DType::kFloat32 || !is_reduced(y.dtype())) return like_or_wider(check, x, name, y);
   check.shape(name, y, x.shape());

@@ -54,7 +54,7 @@ struct AttentionRows {
   }
 };
 
-/// What the backward pass reads of these queries.
+/// The inputs of the backward pass of these queries.
 struct AttentionRowSlopes {
   Input out, dout;       ///< their rows
   const float* norms;    ///< their pairs

@@ -6,7 +6,7 @@
 
 #include "runtime/tensor/tensor.h"
 
-// What the loops read and write: contiguous elements of a dtype that is known when they run.
+// The loops read and write contiguous elements. Their dtype is known at run time.
 
 namespace lockstep::kernels::cpu {
 

@@ -72,10 +72,10 @@ TEST_P(NormalizationLoops, OfRowsMatchesTheReference) {
   }
 }
 
-// What autocast's products read: float32 that is rounded once, and gradients of 16 bits that are read exactly.
-TEST_P(NormalizationLoops, RoundsRowsOfFloat32AsACastDoes) {
-  if (dtype() != DType::kFloat32) GTEST_SKIP() << "its own dtype has 16 bits";
-  for (const DType narrow : {DType::kFloat16, DType::kBFloat16}) {
+// A 16-bit y is the float32 y, rounded once. A 16-bit dy is read exactly.
+TEST_P(NormalizationLoops, RoundsRowsAsACastDoes) {
+  const std::vector own{dtype()}, both{DType::kFloat16, DType::kBFloat16};
+  for (const DType narrow : dtype() == DType::kFloat32 ? both : own) {
     for (const std::int64_t channels : {1, 7, 64, 1300, 9001}) {
       const Tensor x = random({5, channels}, 1, -1, 3), dy = random_tensor({5, channels}, narrow, 2);
       const Tensor weight = random_wide({channels}, 3), bias = random_wide({channels}, 4);
@@ -221,11 +221,14 @@ TEST(Normalization, RefusesWhatDoesNotFit) {
   EXPECT_THROW(on.layer_norm(zeros({4, 6}, DType::kFloat16), {}, {}, 0, zeros({4, 6}, DType::kBFloat16), mean, scale),
                ShapeError);
   EXPECT_THROW(on.layer_norm(x, {}, {}, 0, y, mean, {}), ShapeError);
+  EXPECT_THROW(on.layer_norm_backward(x, {}, mean, scale, zeros({4, 6}, DType::kFloat64), y, {}, {}), ShapeError);
   EXPECT_THROW(on.layer_norm(x, {}, {}, 0, y, zeros({6}), scale), ShapeError);
   EXPECT_THROW(on.group_norm(x, {}, {}, 0, y, zeros({4, 4}), zeros({4, 4})), ShapeError) << "4 groups of 6 channels";
   EXPECT_THROW(on.group_norm(x, {}, {}, 0, y, {}, zeros({4, 2})), ShapeError);
   EXPECT_THROW(on.group_norm(x, {}, {}, 0, zeros({4, 6}, DType::kFloat16), zeros({4, 2}), zeros({4, 2})), ShapeError);
   EXPECT_THROW(on.group_norm_backward(x, {}, zeros({4, 2}), zeros({4, 2}), zeros({4, 5}), y, {}, {}), ShapeError);
+  EXPECT_THROW(on.group_norm_backward(x, {}, zeros({4, 2}), zeros({4, 2}), zeros({4, 6}, DType::kFloat16), y, {}, {}),
+               ShapeError);
 }
 
 }  // namespace
