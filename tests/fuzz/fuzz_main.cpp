@@ -1,18 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fuzz target's program: libFuzzer calls the one parser that CMake names.
+// The program of all fuzz targets: libFuzzer calls the parser whose NAME the program is called by, NAME_fuzz.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "tests/fuzz/target.h"
 
-namespace lockstep::fuzz {
+namespace {
 
-Target LOCKSTEP_FUZZ_TARGET();
+void (*parse)(std::string_view bytes) = nullptr;
 
-}  // namespace lockstep::fuzz
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int*, char*** argv) {
+  const std::string path = **argv;
+  const std::string program = path.substr(path.rfind('/') + 1);
+  const std::vector<lockstep::fuzz::NamedTarget>& targets = lockstep::fuzz::all_targets();
+  const auto named = std::find_if(targets.begin(), targets.end(), [&](const lockstep::fuzz::NamedTarget& target) {
+    return program == std::string(target.name) + "_fuzz";
+  });
+  if (named == targets.end()) {
+    std::fprintf(stderr, "%s is no fuzz target: tests/fuzz/ names them\n", program.c_str());
+    std::exit(2);
+  }
+  parse = named->make().parse;
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const lockstep::fuzz::Target target = lockstep::fuzz::LOCKSTEP_FUZZ_TARGET();
-  target.parse({reinterpret_cast<const char*>(data), size});
+  parse({reinterpret_cast<const char*>(data), size});
   return 0;
 }

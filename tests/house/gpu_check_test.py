@@ -36,7 +36,7 @@ class WholeCheck(unittest.TestCase):
         (self.folder / "bin").mkdir()
         for name in ("nvidia-smi", "nvcc", "cmake", "ctest", "compute-sanitizer", "ompi_info", "python-with-torch"):
             file = self.folder / "bin" / name
-            file.write_text(f"#!{sys.executable}\n" + (STAND_INS / f"{name}.py").read_text())
+            file.write_text(f"#!{sys.executable} -S\n" + (STAND_INS / f"{name}.py").read_text())
             file.chmod(0o755)
         (self.folder / "deps").mkdir()
         (self.folder / "deps/environment").write_text("export FROM_DEPS=1\n")

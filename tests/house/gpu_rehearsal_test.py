@@ -67,7 +67,7 @@ class Rehearsal(unittest.TestCase):
 
     def program(self, file, text):
         file.parent.mkdir(exist_ok=True)
-        file.write_text(f"#!{sys.executable}\n{text}")
+        file.write_text(f"#!{sys.executable} -S\n{text}")
         file.chmod(0o755)
 
     def write_build_files(self):

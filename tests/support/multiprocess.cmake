@@ -23,7 +23,8 @@ function(lockstep_mpi_test name)
                             ${arg_MPIRUN_OPTIONS} -n ${arg_RANKS})
   else()
     string(REPLACE --enable-recovery --recover options "${arg_MPIRUN_OPTIONS}")
-    lockstep_add_ranks_test(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/torchrun_ranks ${options} ${arg_RANKS})
+    lockstep_add_ranks_test(${LOCKSTEP_BARE_PYTHON} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/torchrun_ranks ${options}
+                            ${arg_RANKS})
   endif()
 endfunction()
 
@@ -32,7 +33,8 @@ endfunction()
 # The same without MPI, in torchrun's environment; the options are torchrun_ranks'.
 function(lockstep_tcp_test name)
   cmake_parse_arguments(arg "GPU;WAITING" "RANKS;LIMIT" "COMMAND;STARTER_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
-  lockstep_add_ranks_test(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/torchrun_ranks ${arg_STARTER_OPTIONS} ${arg_RANKS})
+  lockstep_add_ranks_test(${LOCKSTEP_BARE_PYTHON} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/torchrun_ranks
+                          ${arg_STARTER_OPTIONS} ${arg_RANKS})
 endfunction()
 
 # Adds the test `name` of a function around it, which has parsed its arguments to arg_*. The macro's arguments are the
@@ -53,8 +55,9 @@ macro(lockstep_add_ranks_test)
   math(EXPR timeout "${arg_LIMIT} + 90") # the watchdog needs time to print stacks
   add_test(NAME ${name}
            COMMAND ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/watchdog ${watchdog_options} ${ARGN} ${program} ${arg_COMMAND})
+  # CTest begins with what costs most: where small tests take the processors, one of many ranks would be left to the end.
   set_tests_properties(
-    ${name} PROPERTIES TIMEOUT ${timeout} PROCESSORS ${arg_RANKS} LABELS mpi
+    ${name} PROPERTIES TIMEOUT ${timeout} PROCESSORS ${arg_RANKS} COST ${arg_RANKS} LABELS mpi
                        ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_MCA_mpi_yield_when_idle=1;${arg_ENVIRONMENT}")
   if(arg_WAITING)
     set_tests_properties(${name} PROPERTIES PROCESSORS 1)

@@ -42,7 +42,7 @@ if "--build" in sys.argv:
     kernels_test = pathlib.Path(os.environ["STAND_IN_KERNELS_TEST"]).read_text()
     for name, text in (("lockstep", LOCKSTEP), ("gpu_bench", GPU_BENCH), ("step_bench", STEP_BENCH),
                        ("kernels_test", kernels_test)):
-        (folder / name).write_text(f"#!{sys.executable}\n{text}")
+        (folder / name).write_text(f"#!{sys.executable} -S\n{text}")
         (folder / name).chmod(0o755)
 else:
     assert "-DLOCKSTEP_CUDA_ARCHITECTURES=90" in sys.argv

@@ -163,7 +163,9 @@ class RunDirectory(RunTest):
         self.assertEqual(again.column("step"), list(range(1, 9)))
 
     def test_two_runs_in_one_directory_are_refused(self):
-        first = self.start("run", *SAVING, "train.steps=100000")
+        # The second one waits 10 s for the first, which would compute all the while.
+        waits = [text for step in range(3, 40) for text in ("delay", f"step:{step} milliseconds:500 phase:FORWARD")]
+        first = self.start("run", *SAVING, "train.steps=100000", faults(*waits))
         first.wait_for_step(2)
         second = self.train("run", *SAVING, code=2)
         who = rf"another run is training in .*: process {first.process.pid} on \S+ since \d{{4}}-\d\d-\d\d [\d:]+ UTC"

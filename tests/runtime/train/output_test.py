@@ -8,10 +8,7 @@ import subprocess
 import time
 import unittest
 
-from runs import RANK_COUNTS, RunTest
-
-# More than a pipe holds.
-TALKATIVE = ("train.log_every=1", "train.steps=1000", "checkpoint.every_steps=0", "train.eval_every=0")
+from runs import RANK_COUNTS, TALKATIVE, RunTest
 
 
 class UnreadOutput(RunTest):

@@ -27,6 +27,9 @@ DIGITS = CONFIGS / "digits_convnet.pbtxt"
 
 FP32 = ("amp.opt_level=O0", "amp.dtype=FP32", "comm.wire_dtype=FP32")
 SAVE_ALWAYS = ("checkpoint.every_steps=1", "checkpoint.keep=0")
+# More lines than a pipe or a terminal holds, of steps that compute little.
+TALKATIVE = ("train.log_every=1", "train.steps=1000", "checkpoint.every_steps=0", "train.eval_every=0",
+             "model={ mlp { hidden: [1] } }", "data.global_batch=2")
 
 
 HAS_MPI = os.environ.get("LOCKSTEP_MPI_FOLDER") != "no_mpi"

@@ -9,10 +9,8 @@ import subprocess
 import time
 import unittest
 
-from runs import FP32, RANK_COUNTS, RunTest, faults
+from runs import FP32, RANK_COUNTS, TALKATIVE, RunTest, faults
 
-# More than a pipe or a terminal holds.
-TALKATIVE = ("train.log_every=1", "train.steps=1000", "checkpoint.every_steps=0", "train.eval_every=0")
 ENDLESS = (*TALKATIVE, "train.steps=10000000", "checkpoint.every_steps=500")
 SMALL_PIPE = 4096
 
