@@ -10,7 +10,8 @@ namespace lockstep::train {
 /// Where Chrome's trace viewer and Perfetto show an event: each rank is a process there, each of its threads a row.
 struct TracePlace {
   int rank = 0;
-  int thread = 0;
+  /// Not 0, and another one for each thread of all ranks: Perfetto shows threads of one number in one row.
+  int thread = 1;
 };
 
 /// An event of that name, from `begin` to `end`, in microseconds.

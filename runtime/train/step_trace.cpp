@@ -29,6 +29,14 @@ namespace {
 
 /// A step of a large model leaves a megabyte on each rank, all of which rank 0 holds at the end.
 constexpr std::uint64_t kMostTraced = 100;
+/// Numbers of a rank's threads: more than it has.
+constexpr int kThreads = 1000;
+
+/// Phases have ranges of their names, too, for NVIDIA's profilers.
+bool is_phase_again(const step::ClockedEvent& event) {
+  return event.category == name_of(RangeKind::kWork) &&
+         (event.name == name_of(step::StepPart::kForward) || event.name == name_of(step::StepPart::kBackward));
+}
 
 std::string name_of_thread() {
   std::array<char, 16> name{};
@@ -87,8 +95,9 @@ class LaneRanges final : public RangeObserver {
 
 struct StepTrace::Recording {
   Recording(comm::Communicator& communicator, Device device)
-      : before(offset_to_rank_zero(communicator)),
-        clock(device, own_time, [this](const step::ClockedEvent& event) { events.push_back(event); }) {}
+      : before(offset_to_rank_zero(communicator)), clock(device, own_time, [this](const step::ClockedEvent& event) {
+          if (!is_phase_again(event)) events.push_back(event);
+        }) {}
 
   ClockOffset before;
   std::vector<step::ClockedEvent> events;  ///< of the thread that trains
@@ -147,14 +156,15 @@ void StepTrace::finish() {
 
   Json mine = Json::array();
   const int rank = communicator.rank();
+  const auto place = [&](int thread) { return TracePlace{rank, (rank + 1) * kThreads + thread}; };
   const auto name = [&](const char* what, int thread, const std::string& text) {
-    mine.push_back(trace_name({rank, thread}, what, text));
+    mine.push_back(trace_name(place(thread), what, text));
   };
   const auto add = [&](const step::ClockedEvent& event, int thread) {
     const auto microseconds = [&](nanoseconds time) {
       return 1e-3 * static_cast<double>(at_rank_zero(time, recording->before, behind).count());
     };
-    mine.push_back(trace_event({rank, thread}, std::string(event.name) + (event.is_backward ? " backward" : ""),
+    mine.push_back(trace_event(place(thread), std::string(event.name) + (event.is_backward ? " backward" : ""),
                                event.category, microseconds(event.begin), microseconds(event.end)));
   };
   name("process_name", 0, "rank " + std::to_string(rank));

@@ -15,16 +15,21 @@ class Trace(RunTest):
                          options=("--trace", steps, *options))
         return json.loads((run.directory / "trace.json").read_text(encoding="utf-8"))
 
+    @staticmethod
+    def row(event):
+        """A rank, and the number of its thread: 0 is the one that trains."""
+        return event["pid"], event["tid"] % 1000
+
     def rows(self, trace):
         """The events of each rank's threads, by their begin, longest first."""
         rows = {}
         for event in trace["traceEvents"]:
             if event["ph"] == "X":
-                rows.setdefault((event["pid"], event["tid"]), []).append(event)
+                rows.setdefault(self.row(event), []).append(event)
         return {row: sorted(events, key=lambda event: (event["ts"], -event["dur"])) for row, events in rows.items()}
 
     def names(self, trace, what):
-        return {(event["pid"], event["tid"]): event["args"]["name"] for event in trace["traceEvents"]
+        return {self.row(event): event["args"]["name"] for event in trace["traceEvents"]
                 if event["ph"] == "M" and event["name"] == what}
 
     def assert_nested(self, events):
@@ -79,8 +84,12 @@ class Trace(RunTest):
                 phases = [event["name"] for event in rows[rank, 0] if event["cat"] == "phase"]
                 for phase in ("forward", "backward", "optimizer"):
                     self.assertEqual(phases.count(phase), 3)
+                self.assertEqual(sum(event["name"] == "forward" for event in rows[rank, 0]), 3, "a phase is one event")
                 counts = [event["name"] for event in rows[rank, 0]]
                 self.assertEqual(counts.count("conv"), counts.count("conv backward"))
+            # Perfetto takes threads of one number for one thread, and 0 for none.
+            threads = {(event["pid"], event["tid"]) for event in trace["traceEvents"]}
+            self.assertEqual(len({thread for _, thread in threads} - {0}), len(threads))
             errors = trace["metadata"]["clock_error_us"]
             self.assertEqual((len(errors), errors[0]), (ranks, 0))
             if ranks > 1:
