@@ -92,7 +92,7 @@ std::vector<std::string> rank_arguments(const BenchCommand& command) {
   return arguments;
 }
 
-void print(const train::StepProfile& profile, const std::optional<train::StepProfile>& half,
+void print(const train::StepProfile& profile, const std::optional<train::MeasuredBatch>& half,
            const std::optional<train::MeasuredLinks>& links, const BenchCommand& command) {
   Json report = to_json(profile);
   report["prediction"] = links ? prediction_of(profile, half, command.prediction, *links) : Json();
@@ -155,8 +155,8 @@ ExitCode bench_steps(const BenchCommand& command) {
     std::optional<train::MeasuredLinks> links;
     if (command.prediction.given()) links = measured_links(communicator, command.prediction, device);
     const train::StepProfile profile = train::bench_steps(world, checked.job, command.steps, device);
-    std::optional<train::StepProfile> half;
-    if (half_job) half = train::bench_steps(world, *half_job, command.steps, device);
+    std::optional<train::MeasuredBatch> half;
+    if (half_job) half = train::bench_batch(world, *half_job, command.steps, device);
     step::on_rank_zero(communicator, [&] { print(profile, half, links, command); });
     return ExitCode::kDone;
   });

@@ -21,11 +21,6 @@ bool is_extrapolation(const comm::RankLayout& layout, const comm::RankLayout& ru
   return layout.hosts() > run.hosts() || layout.ranks_per_host > run.ranks_per_host;
 }
 
-/// A rank's part of a step.
-train::MeasuredBatch batch_of(const train::StepProfile& profile, const comm::RankLayout& run) {
-  return {static_cast<double>(profile.samples) / static_cast<double>(run.ranks), profile.schedule};
-}
-
 Json row_of(const train::MeasuredBatch& batch, const comm::RankLayout& layout, const comm::RankLinks& links,
             bool extrapolation) {
   const train::PredictedStep step = predict_step(batch.step, layout, links);
@@ -51,7 +46,7 @@ std::string source(const Json& measured) { return measured.get<bool>() ? "measur
 
 }  // namespace
 
-Json prediction_of(const train::StepProfile& profile, const std::optional<train::StepProfile>& half,
+Json prediction_of(const train::StepProfile& profile, const std::optional<train::MeasuredBatch>& half,
                    const PredictionOptions& options, const train::MeasuredLinks& measured) {
   const comm::RankLinks links = options.links(measured, profile.floors);
   Json network;
@@ -62,11 +57,12 @@ Json prediction_of(const train::StepProfile& profile, const std::optional<train:
                {"measured", options.network_gbps == 0}};
   }
   const comm::RankLayout& run = measured.layout;
-  const train::MeasuredBatch own = batch_of(profile, run);
+  const train::MeasuredBatch own{static_cast<double>(profile.samples) / static_cast<double>(run.ranks),
+                                 profile.schedule};
   std::vector<train::MeasuredBatch> batches;
   for (const std::int64_t batch : options.batches) {
     const auto samples = static_cast<double>(batch);
-    batches.push_back({samples, step_of(samples, own, batch_of(half.value(), run))});
+    batches.push_back({samples, step_of(samples, own, half.value())});
   }
   if (batches.empty()) batches.push_back(own);
   Json rows = Json::array();

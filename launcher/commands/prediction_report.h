@@ -10,8 +10,8 @@
 namespace lockstep::launcher {
 
 /// `prediction` of `lockstep bench JOB --json`: the steps of the `layouts` by the profile of a run, and, for other
-/// numbers of samples a rank, by that of the run with half as many; docs/performance.md names the fields.
-nlohmann::ordered_json prediction_of(const train::StepProfile& profile, const std::optional<train::StepProfile>& half,
+/// numbers of samples a rank, by the steps of half as many; docs/performance.md names the fields.
+nlohmann::ordered_json prediction_of(const train::StepProfile& profile, const std::optional<train::MeasuredBatch>& half,
                                      const PredictionOptions& options, const train::MeasuredLinks& measured);
 
 /// It as a table.

@@ -131,14 +131,13 @@ class Bench {
       const auto found = paths.find(module);
       return found == paths.end() ? std::string() : found->second;
     });
-    profile.samples = samples_;
+    profile.samples = samples();
     profile.buckets = static_cast<std::int64_t>(step_.ddp().reducer().buckets().size());
     profile.wire_dtype = network_.arena().wire().dtype();
     profile.compute_dtype = network_.arena().options().compute_dtype;
     describe(profile.schedule);
   }
 
- private:
   void describe(StepSchedule& schedule) {
     const comm::DdpOptions options = job::ddp_options(job_.comm());
     for (const comm::Bucket& bucket : step_.ddp().reducer().buckets()) {
@@ -154,6 +153,9 @@ class Bench {
     schedule.norm_numbers /= static_cast<std::int64_t>(norms.size());
   }
 
+  std::int64_t samples() const { return samples_; }  ///< of a step
+
+ private:
   StepReport train() {
     in_flight_.launch(++number_, data_, [] { return false; });
     StepsInFlight::Finished finished = in_flight_.finish();
@@ -180,6 +182,34 @@ job::Job part_to_bench(job::Job job) {
   return job;
 }
 
+/// Each timed step has one without a clock before it.
+struct TimedSteps {
+  std::vector<double> clocked, unclocked, waited;
+  std::vector<StepSchedule> schedules;
+  std::array<std::vector<double>, step::kStepParts> parts;
+
+  /// Without what the clock costs.
+  StepSchedule schedule() const { return median_of(schedules, spread_of(unclocked).p50 / spread_of(clocked).p50); }
+};
+
+TimedSteps time_steps(Bench& bench, std::int64_t given, comm::Communicator& communicator) {
+  double ms = bench.run();
+  for (int i = 1; i < kWarmUpSteps; ++i) ms = std::min(ms, bench.run());
+  const std::int64_t steps = agreed_steps(given, ms, communicator);
+  TimedSteps timed;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    timed.unclocked.push_back(bench.run());
+    const Bench::Clocked step = bench.run_clocked();
+    timed.clocked.push_back(step.ms);
+    timed.schedules.push_back(step.schedule);
+    if (step.waited_ms) timed.waited.push_back(*step.waited_ms);
+    for (std::size_t p = 0; p < timed.parts.size(); ++p) {
+      timed.parts[p].push_back(milliseconds(step.times.parts[p]));
+    }
+  }
+  return timed;
+}
+
 }  // namespace
 
 StepProfile bench_steps(comm::World& world, const job::Job& given, std::int64_t steps, Device device) {
@@ -190,27 +220,15 @@ StepProfile bench_steps(comm::World& world, const job::Job& given, std::int64_t 
   const job::Job job = part_to_bench(given);
   std::optional<Bench> made(std::in_place, world, job, device);
   Bench& bench = *made;
-  double ms = bench.run();
-  for (int i = 1; i < kWarmUpSteps; ++i) ms = std::min(ms, bench.run());
-  profile.steps = agreed_steps(steps, ms, communicator);
-  std::vector<double> clocked, unclocked, waited;
-  std::vector<StepSchedule> schedules;
-  std::array<std::vector<double>, step::kStepParts> parts;
-  for (std::int64_t i = 0; i < profile.steps; ++i) {
-    unclocked.push_back(bench.run());
-    const Bench::Clocked step = bench.run_clocked();
-    clocked.push_back(step.ms);
-    schedules.push_back(step.schedule);
-    if (step.waited_ms) waited.push_back(*step.waited_ms);
-    for (std::size_t p = 0; p < parts.size(); ++p) parts[p].push_back(milliseconds(step.times.parts[p]));
-  }
-  profile.step = spread_of(clocked);
-  profile.unclocked = spread_of(unclocked);
-  for (std::size_t p = 0; p < parts.size(); ++p) profile.parts[p] = spread_of(parts[p]);
-  profile.schedule = median_of(schedules, profile.unclocked.p50 / profile.step.p50);
+  const TimedSteps timed = time_steps(bench, steps, communicator);
+  profile.steps = static_cast<std::int64_t>(timed.clocked.size());
+  profile.step = spread_of(timed.clocked);
+  profile.unclocked = spread_of(timed.unclocked);
+  for (std::size_t p = 0; p < timed.parts.size(); ++p) profile.parts[p] = spread_of(timed.parts[p]);
+  profile.schedule = timed.schedule();
   bench.describe(profile);
   RankProfile mine{.step_ms = profile.step.mean};
-  if (!waited.empty()) mine.waited_ms = spread_of(waited).mean;
+  if (!timed.waited.empty()) mine.waited_ms = spread_of(timed.waited).mean;
   profile.ranks = gathered_ranks(mine, communicator);
   profile.memory = bench.run_watched();
   made.reset();
@@ -220,6 +238,14 @@ StepProfile bench_steps(comm::World& world, const job::Job& given, std::int64_t 
     profile.smaller.push_back({smaller.setting, other.run_watched().peak});
   }
   return profile;
+}
+
+MeasuredBatch bench_batch(comm::World& world, const job::Job& job, std::int64_t steps, Device device) {
+  Bench bench(world, part_to_bench(job), device);
+  MeasuredBatch batch{.step = time_steps(bench, steps, *world.communicator()).schedule()};
+  batch.samples = static_cast<double>(bench.samples()) / world.size();
+  bench.describe(batch.step);
+  return batch;
 }
 
 }  // namespace lockstep::train
