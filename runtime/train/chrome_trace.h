@@ -9,9 +9,8 @@ namespace lockstep::train {
 
 /// Where Chrome's trace viewer and Perfetto show an event: each rank is a process there, each of its threads a row.
 struct TracePlace {
-  int rank = 0;
-  /// Not 0, and another one for each thread of all ranks: Perfetto shows threads of one number in one row.
-  int thread = 1;
+  int rank;
+  int thread;  ///< above 0 and of no other rank's thread: Perfetto showed rank 1's threads 0 and 1 as one row
 };
 
 /// An event of that name, from `begin` to `end`, in microseconds.

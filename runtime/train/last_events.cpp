@@ -178,7 +178,7 @@ std::string LastEvents::text(int rank, const std::string& reason) const {
     return 1e-3 * static_cast<double>((time + to_1970).count());
   };
   Json all = Json::array();
-  all.push_back(trace_name({.rank = rank}, "process_name", "rank " + std::to_string(rank)));
+  all.push_back(trace_name({rank, thread_}, "process_name", "rank " + std::to_string(rank)));
   std::vector<pid_t> named;
   for (const Event& event : ring().events()) {
     const TracePlace place{rank, event.thread.id};

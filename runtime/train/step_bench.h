@@ -20,7 +20,8 @@ namespace lockstep::train {
 /// throws. A collective.
 StepProfile bench_steps(comm::World& world, const job::Job& job, std::int64_t steps, Device device);
 
-/// Of the same steps their schedule alone. A collective.
+/// Trains and times steps as bench_steps() does. Returns a rank's samples and this rank's schedule, and measures
+/// nothing else. A collective.
 MeasuredBatch bench_batch(comm::World& world, const job::Job& job, std::int64_t steps, Device device);
 
 }  // namespace lockstep::train

@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char*** argv) {
     return program == std::string(target.name) + "_fuzz";
   });
   if (named == targets.end()) {
-    std::fprintf(stderr, "%s is no fuzz target: tests/fuzz/ names them\n", program.c_str());
+    std::fprintf(stderr, "%s names no parser: call NAME_fuzz beside it, as in job_fuzz\n", program.c_str());
     std::exit(2);
   }
   parse = named->make().parse;

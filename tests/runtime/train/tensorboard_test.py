@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """TensorBoard itself reads every curve that a run writes: the numbers of metrics.jsonl."""
+import site
 import struct
 import unittest
 
 from runs import RunTest, faults
 
 try:
+    site.main()  # CMake starts the tests without installed packages
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 except ImportError:
     EventAccumulator = None

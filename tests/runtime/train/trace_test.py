@@ -87,7 +87,7 @@ class Trace(RunTest):
                 self.assertEqual(sum(event["name"] == "forward" for event in rows[rank, 0]), 3, "a phase is one event")
                 counts = [event["name"] for event in rows[rank, 0]]
                 self.assertEqual(counts.count("conv"), counts.count("conv backward"))
-            # Perfetto takes threads of one number for one thread, and 0 for none.
+            # Perfetto showed rank 1's threads 0 and 1 as one row.
             threads = {(event["pid"], event["tid"]) for event in trace["traceEvents"]}
             self.assertEqual(len({thread for _, thread in threads} - {0}), len(threads))
             errors = trace["metadata"]["clock_error_us"]
