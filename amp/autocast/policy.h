@@ -45,6 +45,7 @@ enum class CastPolicy : std::uint8_t {
   X(kSum, "sum", kFloat32)                                                              \
   /* Attention. */                                                                      \
   X(kScaledDotProductAttention, "scaled_dot_product_attention", kLowerPrecision)        \
+  X(kPackedAttention, "packed_attention", kLowerPrecision)                              \
   /* Losses made of operations. */                                                      \
   X(kNll, "nll", kFloat32)                                                              \
   X(kCtc, "ctc", kFloat32)                                                              \

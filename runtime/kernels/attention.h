@@ -5,6 +5,7 @@
 
 #include "runtime/base/host_device.h"
 #include "runtime/kernels/attention_dropout.h"
+#include "runtime/kernels/heads.h"
 #include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
@@ -42,6 +43,7 @@ struct MaskSteps {
 ///
 /// Shapes: q [batch, heads, Tq, d]; k [batch, kv_heads, Tk, d]; v [batch, kv_heads, Tk, dv], kv_heads a divisor of
 /// heads: query head h reads head h / (heads / kv_heads) of k and v. out [batch, heads, Tq, dv]. One floating dtype.
+/// Each is a tensor of this shape or lies in sequences, as Heads has it; results are the same.
 struct Attention {
   /// This family's functions of the backend for tensors on `device`.
   static const Attention& on(Device device);
@@ -51,13 +53,14 @@ struct Attention {
   /// query's scores s the largest, m, and log sum_j e^(s_j - m). Their sum would lose the second where a mask makes m
   /// large; without one m may be log sum_j e^(s_j), beside 0. On a GPU m may lie up to 8 below the largest. Of a query
   /// that sees no key: 0 and +inf.
-  void (*attention)(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
+  void (*attention)(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores, const Heads& out,
                     const Tensor& norms);
-  /// The gradients like q, k and v; each may be undefined, which leaves it out. The mask has none. Scores are computed
-  /// again from q, k and norms. Sums over queries and over the heads that share a key run in a fixed order.
-  void (*attention_backward)(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                             const Tensor& out, const Tensor& norms, const Tensor& dout, const Tensor& dq,
-                             const Tensor& dk, const Tensor& dv);
+  /// The gradients have the shapes of q, k and v; each may be undefined, which leaves it out. The mask has none. Scores
+  /// are computed again from q, k and norms. Sums over queries and over the heads that share a key run in a fixed
+  /// order.
+  void (*attention_backward)(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores,
+                             const Heads& out, const Tensor& norms, const Heads& dout, const Heads& dq, const Heads& dk,
+                             const Heads& dv);
 };
 
 }  // namespace lockstep::kernels

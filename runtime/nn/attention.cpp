@@ -42,7 +42,9 @@ MultiHeadAttention::MultiHeadAttention(const AttentionOptions& options)
       output_(add_module<Linear>("output", options.heads * channels_, options.width, options.output_bias)) {}
 
 Tensor MultiHeadAttention::forward(const Tensor& x, const Tensor& mask) {
-  return attend(heads_of(x, 0), {.mask = mask, .causal = options_.causal});
+  const ops::AttentionOptions attention = with_dropout({.mask = mask, .causal = options_.causal});
+  if (options_.rotary) return attend(heads_of(x, 0), attention);
+  return output_(ops::packed_attention(input_(x), options_.heads, kv_heads_, attention));
 }
 
 Tensor MultiHeadAttention::forward(const Tensor& x, KeyValues* past) {
@@ -60,7 +62,7 @@ Tensor MultiHeadAttention::forward(const Tensor& x, KeyValues* past) {
   *past = {heads.k, heads.v};
   ops::AttentionOptions attention{.causal = options_.causal && first == 0};
   if (options_.causal && first > 0 && x.size(1) > 1) attention.mask = seen(x.size(1), heads.k.size(2), x.device());
-  return attend(heads, attention);
+  return attend(heads, with_dropout(attention));
 }
 
 MultiHeadAttention::Heads MultiHeadAttention::heads_of(const Tensor& x, std::int64_t first) {
@@ -73,12 +75,16 @@ MultiHeadAttention::Heads MultiHeadAttention::heads_of(const Tensor& x, std::int
   return heads;
 }
 
-Tensor MultiHeadAttention::attend(const Heads& heads, ops::AttentionOptions attention) {
+ops::AttentionOptions MultiHeadAttention::with_dropout(ops::AttentionOptions attention) {
   if (draws_random_numbers()) {
     attention.dropout = options_.dropout;
     attention.dropout_key = next_random_key();
     attention.first_sample = StepContext::current().first_sample;
   }
+  return attention;
+}
+
+Tensor MultiHeadAttention::attend(const Heads& heads, const ops::AttentionOptions& attention) {
   return output_(ops::join_heads({ops::scaled_dot_product_attention(heads.q, heads.k, heads.v, attention)}));
 }
 

@@ -46,7 +46,9 @@ class MultiHeadAttention : public Module {
   };
   /// The heads of x, whose first position is number `first` of the sequence.
   Heads heads_of(const Tensor& x, std::int64_t first);
-  Tensor attend(const Heads& heads, ops::AttentionOptions attention);
+  /// With the dropout of this call, while training.
+  ops::AttentionOptions with_dropout(ops::AttentionOptions attention);
+  Tensor attend(const Heads& heads, const ops::AttentionOptions& attention);
 
   AttentionOptions options_;
   std::int64_t channels_;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers, and what works on sequences.
+#include <array>
+#include <cstdint>
 #include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "runtime/onnx/emitter.h"
 #include "runtime/ops/operation_options.h"
@@ -67,26 +72,33 @@ void rms_norm(const Emitter& emitter) {
   emitter.out(y);
 }
 
-/// x [N, T, C] -> [N, heads, T, channels] each
-void split_heads(const Emitter& emitter) {
-  const Shape& of_one = emitter.result().shape;
-  std::vector<std::int64_t> heads;
-  std::int64_t all = 0;
-  for (int i = 0; i < emitter.results(); ++i) all += heads.emplace_back(emitter.result(i).shape[1]);
-  const std::string apart = emitter.reshaped(emitter.in(0), {0, 0, all, of_one[3]});
+/// x [N, T, C] -> [N, heads[i], T, channels] each
+std::vector<std::string> heads_apart(const Emitter& emitter, const std::vector<std::int64_t>& heads,
+                                     std::int64_t channels) {
+  const std::int64_t all = std::accumulate(heads.begin(), heads.end(), std::int64_t{0});
+  const std::string apart = emitter.reshaped(emitter.in(0), {0, 0, all, channels});
   const std::string y = emitter.node("Transpose", {apart}, {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}});
-  if (heads.size() == 1) return emitter.out(y);
-  const auto parts =
-      emitter.nodes("Split", {y, emitter.ints(heads)}, {{"axis", std::int64_t{1}}}, static_cast<int>(heads.size()));
+  if (heads.size() == 1) return {y};
+  return emitter.nodes("Split", {y, emitter.ints(heads)}, {{"axis", std::int64_t{1}}}, static_cast<int>(heads.size()));
+}
+
+/// [N, heads, T, channels] -> the result [N, T, heads * channels]
+void heads_joined(const Emitter& emitter, const std::string& heads) {
+  const std::string y = emitter.node("Transpose", {heads}, {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}});
+  emitter.out(emitter.reshaped(y, {0, 0, emitter.result().shape[2]}));
+}
+
+void split_heads(const Emitter& emitter) {
+  std::vector<std::int64_t> heads;
+  for (int i = 0; i < emitter.results(); ++i) heads.push_back(emitter.result(i).shape[1]);
+  const std::vector<std::string> parts = heads_apart(emitter, heads, emitter.result().shape[3]);
   for (std::size_t i = 0; i < parts.size(); ++i) emitter.out(parts[i], Layout::kLast, static_cast<int>(i));
 }
 
 void join_heads(const Emitter& emitter) {
   std::vector<std::string> parts;
   for (int i = 0; i < emitter.inputs(); ++i) parts.push_back(emitter.in(i));
-  const std::string heads = parts.size() == 1 ? parts[0] : emitter.node("Concat", parts, {{"axis", std::int64_t{1}}});
-  const std::string y = emitter.node("Transpose", {heads}, {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}});
-  emitter.out(emitter.reshaped(y, {0, 0, emitter.result().shape[2]}));
+  heads_joined(emitter, parts.size() == 1 ? parts[0] : emitter.node("Concat", parts, {{"axis", std::int64_t{1}}}));
 }
 
 /// x, cos, sin
@@ -110,33 +122,54 @@ Tensor causal_mask(std::int64_t queries, std::int64_t keys) {
   return mask;
 }
 
-/// q [N, heads, Tq, d], k and v [N, kv_heads, Tk, d], mask. Heads of q that share one of k lie one behind the other, so
-/// that they are rows of one product.
-void attention(const Emitter& emitter) {
+struct NamedHeads {
+  std::string name;
+  Shape shape;
+};
+
+/// q [N, heads, Tq, d], k and v [N, kv_heads, Tk, d], and the input number `mask_at`, a mask. Heads of q that share one
+/// of k lie one behind the other, so that they are rows of one product.
+std::string attention_of(const Emitter& emitter, const std::array<NamedHeads, 3>& heads, int mask_at) {
   const auto& options = emitter.options<ops::ScoreOptions>();
-  const Shape &q = emitter.value(0).shape, &k = emitter.value(1).shape, &v = emitter.value(2).shape;
-  if (q.rank() != 4) emitter.refuse("attention without [N, heads, T, d]");
+  const Shape &q = heads[0].shape, &k = heads[1].shape, &v = heads[2].shape;
   const bool shared = q[1] != k[1];
-  std::string queries = emitter.node("Mul", {emitter.in(0), emitter.number(options.scale)});
+  std::string queries = emitter.node("Mul", {heads[0].name, emitter.number(options.scale)});
   if (shared) queries = emitter.reshaped(queries, {0, k[1], -1, q[3]});
   const std::string keys =
-      emitter.node("Transpose", {emitter.in(1)}, {{"perm", std::vector<std::int64_t>{0, 1, 3, 2}}});
+      emitter.node("Transpose", {heads[1].name}, {{"perm", std::vector<std::int64_t>{0, 1, 3, 2}}});
   std::string scores = emitter.node("MatMul", {queries, keys});
   if (shared) scores = emitter.reshaped(scores, {0, q[1], q[2], k[2]});
   // The least number in place of an infinite one: a query that sees no key gets no NaN.
   const auto only = [&](const std::string& seen) {
     return emitter.node("Where", {seen, scores, emitter.number(std::numeric_limits<float>::lowest())});
   };
-  if (emitter.has(3)) {
-    const bool chooses = emitter.value(3).dtype == DType::kBool;
-    scores = chooses ? only(emitter.in(3)) : emitter.node("Add", {scores, emitter.in(3)});
+  if (emitter.has(mask_at)) {
+    const bool chooses = emitter.value(mask_at).dtype == DType::kBool;
+    scores = chooses ? only(emitter.in(mask_at)) : emitter.node("Add", {scores, emitter.in(mask_at)});
   }
   if (options.causal) scores = only(emitter.shared(causal_mask(q[2], k[2]), "causal_mask"));
   std::string weights = emitter.node("Softmax", {scores}, {{"axis", kLastAxis}});
   if (shared) weights = emitter.reshaped(weights, {0, k[1], -1, k[2]});
-  std::string y = emitter.node("MatMul", {weights, emitter.in(2)});
-  if (shared) y = emitter.reshaped(y, {0, q[1], q[2], v[3]});
-  emitter.out(y);
+  const std::string y = emitter.node("MatMul", {weights, heads[2].name});
+  return shared ? emitter.reshaped(y, {0, q[1], q[2], v[3]}) : y;
+}
+
+void attention(const Emitter& emitter) {
+  if (emitter.value(0).shape.rank() != 4) emitter.refuse("attention without [N, heads, T, d]");
+  const auto heads = [&](int i) { return NamedHeads{emitter.in(i), emitter.value(i).shape}; };
+  emitter.out(attention_of(emitter, {heads(0), heads(1), heads(2)}, 3));
+}
+
+/// x [N, T, (heads + 2 kv_heads) * channels], mask
+void packed_attention(const Emitter& emitter) {
+  const auto& options = emitter.options<ops::ScoreOptions>();
+  const Shape& x = emitter.value(0).shape;
+  const std::array<std::int64_t, 3> counts{options.heads, options.kv_heads, options.kv_heads};
+  const std::int64_t channels = emitter.result().shape[2] / options.heads;
+  const std::vector<std::string> names = heads_apart(emitter, {counts.begin(), counts.end()}, channels);
+  std::array<NamedHeads, 3> heads;
+  for (std::size_t i = 0; i < heads.size(); ++i) heads[i] = {names[i], Shape{x[0], counts[i], x[1], channels}};
+  heads_joined(emitter, attention_of(emitter, heads, 1));
 }
 
 void softmax(const Emitter& emitter) {
@@ -167,6 +200,8 @@ bool emit_sequence(const Emitter& emitter) {
     rotary(emitter);
   } else if (name == "scaled_dot_product_attention") {
     attention(emitter);
+  } else if (name == "packed_attention") {
+    packed_attention(emitter);
   } else if (name == "softmax" || name == "log_softmax") {
     softmax(emitter);
   } else {

@@ -32,10 +32,13 @@ struct NormalizationOptions {
   std::int64_t groups = 0;
 };
 
-/// scaled_dot_product_attention; its mask, [batch or 1, heads or 1, Tq or 1, Tk], is another input.
+/// scaled_dot_product_attention, packed_attention; the mask, [batch or 1, heads or 1, Tq or 1, Tk], is another input.
 struct ScoreOptions {
   double scale = 1;
   bool causal = false;
+  // Of packed_attention:
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
 };
 
 /// slice, and Tensor::rows()

@@ -44,6 +44,8 @@ double of_attention(const Tensor&, const TensorList& inputs) {
   return over(elements(q), extent(q, 1)) * extent(k, 2) * (extent(q, 1) + extent(v, 1));
 }
 
+double of_packed_attention(const Tensor& y, const TensorList&) { return elements(y) * extent(y, 2) * 2; }
+
 struct CountedProduct {
   std::string_view name;
   double (*multiply_adds)(const Tensor& result, const TensorList& inputs);
@@ -59,6 +61,7 @@ constexpr std::array kProducts{
     CountedProduct{"conv_weight_gradient", of_weight_gradient, 2},
     // Five products of the size of the forward pass's two, for three gradients.
     CountedProduct{"scaled_dot_product_attention", of_attention, 3, 2.5 / 3},
+    CountedProduct{"packed_attention", of_packed_attention, 1, 2.5},
 };
 
 const CountedProduct* counted_product(std::string_view name, const TensorList& results, const TensorList& inputs) {

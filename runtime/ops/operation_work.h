@@ -24,8 +24,8 @@ struct OperationWork {
 };
 
 /// Of the operation `name` as it hands itself to autograd::record(). It reads its inputs and writes its results once.
-/// Products are those of linear, matmul and its kin, conv, conv_transpose, conv_weight_gradient and
-/// scaled_dot_product_attention, of which every score counts, also one that a causal mask leaves out.
+/// Products are those of linear, matmul and its kin, conv, conv_transpose, conv_weight_gradient and the two attentions,
+/// of which every score counts, also one that a causal mask leaves out.
 OperationWork forward_work(std::string_view name, const std::vector<Tensor>& results,
                            const std::vector<Tensor>& inputs);
 

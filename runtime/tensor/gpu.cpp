@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/base/core_yield.h"
 #include "runtime/tensor/gpu_graphs.h"
 #include "runtime/tensor/gpu_streams.h"
 #include "runtime/tensor/gpu_waits.h"
@@ -122,11 +123,7 @@ void wait_until(Device device, const std::function<bool()>& done) {
   const auto began = std::chrono::steady_clock::now();
   while (!done()) {
     rethrow_failure(device);
-    if (std::chrono::steady_clock::now() - began < kYielding) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(kNap);
-    }
+    if (std::chrono::steady_clock::now() - began >= kYielding || !yield_core()) std::this_thread::sleep_for(kNap);
   }
   rethrow_failure(device);
 }

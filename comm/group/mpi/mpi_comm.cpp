@@ -2,12 +2,12 @@
 #include "comm/group/mpi/mpi_comm.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <optional>
 #include <thread>
 
+#include "runtime/base/core_yield.h"
 #include "runtime/tensor/trace_range.h"
 
 namespace lockstep::comm {
@@ -132,10 +132,7 @@ void MpiComm::finish(const Operation& operation, MPI_Request& request) {
     }
     if (done != 0) break;
     const auto now = Clock::now();
-    if (now - began < kMpiYielding) {
-      sched_yield();
-      continue;
-    }
+    if (now - began < kMpiYielding && yield_core()) continue;
     std::this_thread::sleep_for(kMpiNap);
     if (now - inspected < std::min<Clock::duration>(kMpiInspection, patience / 4)) continue;
     inspected = now;

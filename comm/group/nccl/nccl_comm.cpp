@@ -9,6 +9,7 @@
 
 #include "comm/group/device_waits.h"
 #include "comm/group/nccl/patience.h"
+#include "runtime/base/core_yield.h"
 #include "runtime/base/error.h"
 #include "runtime/tensor/cuda/check.h"
 
@@ -148,11 +149,7 @@ void NcclComm::settle(const Operation& operation, std::int64_t number, ncclResul
   auto inspected = began;
   while (result == ncclInProgress) {
     const auto now = Clock::now();
-    if (now - began < kNcclYielding) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(kNcclNap);
-    }
+    if (now - began >= kNcclYielding || !yield_core()) std::this_thread::sleep_for(kNcclNap);
     if (now - inspected >= kInspection) {
       inspected = now;
       inspect(operation, number, now - began);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/shared_memory/meeting.h"
 
-#include <sched.h>
-
 #include <utility>
 
+#include "runtime/base/core_yield.h"
 #include "runtime/tensor/trace_range.h"
 
 namespace lockstep::comm {
@@ -13,8 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A wait first burns its core, which answers within a microsecond; then lends it to others, which is nearly as fast
-// where nobody wants it and lets late ranks run where they share cores; then sleeps.
+// A wait first burns its core, which answers within a microsecond; then yields it, which is nearly as fast where nobody
+// wants it and lets late ranks run where they share cores; then, or where others want the core, sleeps.
 constexpr auto kSpinning = std::chrono::microseconds(20);
 constexpr auto kYielding = std::chrono::microseconds(200);
 constexpr int kPausesPerLook = 8;
@@ -71,7 +70,7 @@ void SharedMeeting::wait_for(int local_rank, const Operation& mine) {
       spin_pause();
     }
     if (arrived(local_rank)) return;
-    if (!spins) sched_yield();
+    if (!spins && !yield_core()) break;
   }
   sleep_until_arrival(local_rank, mine);
 }

@@ -33,10 +33,10 @@ class Scratch {
   std::atomic<std::int64_t> claimed_ = 0;
 };
 
-void attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
+void attention(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores, const Heads& out,
                const Tensor& norms) {
   const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, norms);
-  if (!is_fast(q)) return reference::kAttention.attention(q, k, v, scores, out, norms);
+  if (!is_fast(q.tensor())) return reference::kAttention.attention(q, k, v, scores, out, norms);
   const AttentionHeads heads{.q = q, .k = k, .v = v, .scores = scores, .extents = extents};
   if (attention_by_products(q.dtype(), extents)) return attention_forward_by_products(heads, out, norms);
   constexpr std::int64_t kQueries = AttentionHead::kQueries;
@@ -44,53 +44,49 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
   const std::int64_t tasks = heads.count() * blocks;
   Scratch scratch(tasks, AttentionHead::scratch(extents.channels, extents.value_channels));
   const std::int64_t of_block = kQueries * extents.keys * (extents.channels + extents.value_channels);
-  parallel_ranges(tasks, AttentionHeads::kProductsAThread / (of_block + 1) + 1,
-                  [&](std::int64_t begin, std::int64_t end) {
-                    float* const memory = scratch.claim();
-                    for (std::int64_t task = begin; task < end; ++task) {
-                      const std::int64_t h = task / blocks;
-                      const std::int64_t first = task % blocks * kQueries;
-                      const std::int64_t row = h * extents.queries + first;
-                      loops().attention(heads[h], first, std::min(kQueries, extents.queries - first),
-                                        output(out).from(row * extents.value_channels),
-                                        static_cast<float*>(norms.data()) + 2 * row, memory);
-                    }
-                  });
+  parallel_ranges(
+      tasks, AttentionHeads::kProductsAThread / (of_block + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+        float* const memory = scratch.claim();
+        for (std::int64_t task = begin; task < end; ++task) {
+          const std::int64_t h = task / blocks;
+          const std::int64_t first = task % blocks * kQueries;
+          const std::int64_t row = h * extents.queries + first;
+          loops().attention(heads[h], first, std::min(kQueries, extents.queries - first), output_rows(out, h, first),
+                            static_cast<float*>(norms.data()) + 2 * row, memory);
+        }
+      });
 }
 
-/// float32 sums [rows, columns padded to whole vectors] for a result in its own dtype.
+/// float32 sums [rows, columns padded to whole vectors] for a head of a result in its own dtype.
 class PaddedSums {
  public:
   static std::int64_t floats(std::int64_t rows, std::int64_t columns) { return rows * width(columns); }
 
-  PaddedSums(const Tensor& result, float* sums, std::int64_t rows, std::int64_t columns)
-      : result_(output(result)), sums_(result.defined() ? sums : nullptr), rows_(rows), columns_(columns) {
+  PaddedSums(const Heads& result, std::int64_t head, float* sums, std::int64_t rows, std::int64_t columns)
+      : result_(output_rows(result, head)), sums_(result.defined() ? sums : nullptr), rows_(rows), columns_(columns) {
     if (sums_ != nullptr) std::fill_n(sums_, floats(rows, columns), 0.0f);
   }
   float* data() const { return sums_; }
-  /// Rounds them into the result from row `first` on.
-  void store(std::int64_t first) const {
+  /// Rounds them into the result.
+  void store() const {
     if (sums_ == nullptr) return;
     const Input sums{sums_, DType::kFloat32};
-    for (std::int64_t r = 0; r < rows_; ++r) {
-      loops().convert(sums.from(r * width(columns_)), result_.from((first + r) * columns_), columns_);
-    }
+    for (std::int64_t r = 0; r < rows_; ++r) loops().convert(sums.from(r * width(columns_)), result_[r], columns_);
   }
 
  private:
   static std::int64_t width(std::int64_t columns) { return (columns + 15) / 16 * 16; }
 
-  Output result_;
+  OutputRows result_;
   float* sums_;
   std::int64_t rows_;
   std::int64_t columns_;
 };
 
-void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                        const Tensor& out, const Tensor& norms, const Tensor& dout, const Tensor& dq, const Tensor& dk,
-                        const Tensor& dv) {
+void attention_backward(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores, const Heads& out,
+                        const Tensor& norms, const Heads& dout, const Heads& dq, const Heads& dk, const Heads& dv) {
   const checks::AttentionExtents extents = checks::attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
-  if (!is_fast(q)) {
+  if (!is_fast(q.tensor())) {
     return reference::kAttention.attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
   }
   const AttentionHeads heads{.q = q, .k = k, .v = v, .scores = scores, .extents = extents};
@@ -108,21 +104,20 @@ void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const
       tasks, AttentionHeads::kProductsAThread / (of_task + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
         float* const memory = scratch.claim();
         for (std::int64_t kv = begin; kv < end; ++kv) {
-          const PaddedSums sums_dk(dk, memory, extents.keys, extents.channels);
-          const PaddedSums sums_dv(dv, memory + of_dk, extents.keys, extents.value_channels);
+          const PaddedSums sums_dk(dk, kv, memory, extents.keys, extents.channels);
+          const PaddedSums sums_dv(dv, kv, memory + of_dk, extents.keys, extents.value_channels);
           for (std::int64_t h = kv * sharing; h < (kv + 1) * sharing; ++h) {
-            const std::int64_t row = h * extents.queries;
             loops().attention_backward(heads[h],
-                                       {.out = input(out).from(row * extents.value_channels),
-                                        .dout = input(dout).from(row * extents.value_channels),
-                                        .norms = static_cast<const float*>(norms.data()) + 2 * row,
-                                        .dq = dq.defined() ? output(dq).from(row * extents.channels) : output(dq),
+                                       {.out = input_rows(out, h),
+                                        .dout = input_rows(dout, h),
+                                        .norms = static_cast<const float*>(norms.data()) + 2 * h * extents.queries,
+                                        .dq = output_rows(dq, h),
                                         .dk = sums_dk.data(),
                                         .dv = sums_dv.data()},
                                        memory + of_dk + of_dv);
           }
-          sums_dk.store(kv * extents.keys);
-          sums_dv.store(kv * extents.keys);
+          sums_dk.store();
+          sums_dv.store();
         }
       });
 }

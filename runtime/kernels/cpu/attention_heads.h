@@ -9,12 +9,23 @@
 
 namespace lockstep::kernels::cpu {
 
+/// Rows of head number `number`, of an output from row `first` on. Undefined heads give null data.
+inline InputRows input_rows(const Heads& heads, std::int64_t number) {
+  if (!heads.defined()) return {{nullptr, DType::kFloat32}, 0};
+  return {{heads.data(number), heads.dtype()}, heads.steps().row};
+}
+inline OutputRows output_rows(const Heads& heads, std::int64_t number, std::int64_t first = 0) {
+  if (!heads.defined()) return {{nullptr, DType::kFloat32}, 0};
+  const OutputRows rows{{heads.data(number), heads.dtype()}, heads.steps().row};
+  return {rows[first], rows.step};
+}
+
 /// The heads of an attention, one by one.
 struct AttentionHeads {
   /// Multiply-adds that are worth a thread.
   static constexpr std::int64_t kProductsAThread = std::int64_t{1} << 21;
 
-  const Tensor &q, &k, &v;
+  const Heads &q, &k, &v;
   const AttentionScores& scores;
   checks::AttentionExtents extents;
   AttentionDropout dropout = here(scores.dropout);
@@ -34,9 +45,9 @@ struct AttentionHeads {
 
   AttentionHead operator[](std::int64_t h) const {
     AttentionHead head{
-        .q = input(q).from(h * extents.queries * extents.channels),
-        .k = input(k).from(kv_head(h) * extents.keys * extents.channels),
-        .v = input(v).from(kv_head(h) * extents.keys * extents.value_channels),
+        .q = input_rows(q, h),
+        .k = input_rows(k, kv_head(h)),
+        .v = input_rows(v, kv_head(h)),
         .queries = extents.queries,
         .keys = extents.keys,
         .channels = extents.channels,

@@ -4,6 +4,8 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -78,12 +80,47 @@ class Room {
   Tensor elements_;
 };
 
-/// Rows [first, first + count) of the head's matrix.
-Tensor rows_of_head(const Tensor& tensor, std::int64_t head, std::int64_t first, std::int64_t count) {
-  const std::int64_t begin = head * tensor.size(2) + first;
-  return tensor.detach(Shape{tensor.size(0) * tensor.size(1) * tensor.size(2), tensor.size(3)})
-      .detach_rows(begin, begin + count);
-}
+/// Matrices of a head's rows [first, first + count): where they lie, or, where rows lie apart, beside them in memory of
+/// a thread's own.
+class HeadMatrices {
+ public:
+  /// For `most` rows at a time. Undefined heads are not asked for.
+  HeadMatrices(const Heads& heads, std::int64_t most) : heads_(heads) {
+    if (heads.defined() && !heads.is_dense()) room_.emplace(most * heads.size(3), heads.dtype());
+  }
+
+  Tensor read(std::int64_t head, std::int64_t first, std::int64_t count) const {
+    if (!room_) return where_they_lie(head, first, count);
+    const Tensor matrix = room_->matrix(count, heads_.size(3));
+    const InputRows rows = input_rows(heads_, head);
+    for (std::int64_t r = 0; r < count; ++r) std::memcpy(at(matrix, r), rows[first + r].data, bytes());
+    return matrix;
+  }
+  /// Calls write(matrix), whose results become those rows.
+  template <class Write>
+  void fill(std::int64_t head, std::int64_t first, std::int64_t count, Write write) const {
+    if (!room_) return write(where_they_lie(head, first, count));
+    const Tensor matrix = room_->matrix(count, heads_.size(3));
+    write(matrix);
+    const OutputRows rows = output_rows(heads_, head, first);
+    for (std::int64_t r = 0; r < count; ++r) std::memcpy(rows[r].data, at(matrix, r), bytes());
+  }
+
+ private:
+  Tensor where_they_lie(std::int64_t head, std::int64_t first, std::int64_t count) const {
+    const std::int64_t begin = head * heads_.size(2) + first;
+    return heads_.tensor()
+        .detach(Shape{heads_.size(0) * heads_.size(1) * heads_.size(2), heads_.size(3)})
+        .detach_rows(begin, begin + count);
+  }
+  std::byte* at(const Tensor& matrix, std::int64_t row) const {
+    return static_cast<std::byte*>(matrix.data()) + static_cast<std::size_t>(row) * bytes();
+  }
+  std::size_t bytes() const { return static_cast<std::size_t>(heads_.size(3)) * size_of(heads_.dtype()); }
+
+  const Heads& heads_;
+  std::optional<Room> room_;
+};
 
 void multiply(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, bool add, const Tensor& out) {
   kMatrixProducts.matmul(a, transpose_a, b, transpose_b, {}, add, out);
@@ -100,6 +137,8 @@ class QueryRows {
         most_(std::min(queries_at_a_time(extents_), extents_.queries)) {}
 
   std::int64_t count() const { return (extents_.queries + most_ - 1) / most_; }
+  /// How many queries a part has at most.
+  std::int64_t most() const { return most_; }
   /// How many products one part has at most: its queries, each with all keys.
   std::int64_t products() const { return most_ * extents_.keys; }
   AttentionRows operator[](std::int64_t i) const {
@@ -117,12 +156,8 @@ class QueryRows {
 };
 
 /// float32 sums for a gradient in its own dtype; none for an undefined one.
-Tensor sums_for(const Tensor& gradient, std::int64_t rows) {
+Tensor sums_for(const Heads& gradient, std::int64_t rows) {
   return gradient.defined() ? Tensor::empty({rows, gradient.size(3)}, DType::kFloat32) : Tensor();
-}
-
-void store_sums(const Tensor& sums, std::int64_t head, const Tensor& gradient) {
-  if (gradient.defined()) cast(sums, rows_of_head(gradient, head, 0, sums.size(0)));
 }
 
 }  // namespace
@@ -133,30 +168,31 @@ bool attention_by_products(DType dtype, const checks::AttentionExtents& extents)
          std::min(extents.channels, extents.value_channels) >= kChannels;
 }
 
-void attention_forward_by_products(const AttentionHeads& heads, const Tensor& out, const Tensor& norms) {
+void attention_forward_by_products(const AttentionHeads& heads, const Heads& out, const Tensor& norms) {
   const checks::AttentionExtents& e = heads.extents;
   const QueryRows parts(heads);
   const std::int64_t of_task = parts.products() * (e.channels + e.value_channels);
   for_tasks(heads.count() * parts.count(), of_task, [&](auto begin, auto end) {
     const Room for_products(parts.products(), DType::kFloat32), for_probabilities(parts.products(), out.dtype());
     const Room room(AttentionRows::room(e.keys, e.value_channels), DType::kFloat32);
+    const HeadMatrices q(heads.q, parts.most()), k(heads.k, e.keys), v(heads.v, e.keys), results(out, parts.most());
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t h = task / parts.count();
       const AttentionRows rows = parts[task % parts.count()];
       const Tensor products = for_products.matrix(rows.count, rows.keys);
       const Tensor probabilities = for_probabilities.matrix(rows.count, rows.keys);
-      multiply(rows_of_head(heads.q, h, rows.first, rows.count), false,
-               rows_of_head(heads.k, heads.kv_head(h), 0, rows.keys), true, false, products);
+      multiply(q.read(h, rows.first, rows.count), false, k.read(heads.kv_head(h), 0, rows.keys), true, false, products);
       loops().attention_rows(heads[h], rows, floats_of(products), output(probabilities),
                              floats_of(norms) + 2 * (h * e.queries + rows.first), room.floats());
-      multiply(probabilities, false, rows_of_head(heads.v, heads.kv_head(h), 0, rows.keys), false, false,
-               rows_of_head(out, h, rows.first, rows.count));
+      results.fill(h, rows.first, rows.count, [&](const Tensor& of_queries) {
+        multiply(probabilities, false, v.read(heads.kv_head(h), 0, rows.keys), false, false, of_queries);
+      });
     }
   });
 }
 
-void attention_backward_by_products(const AttentionHeads& heads, const Tensor& out, const Tensor& norms,
-                                    const Tensor& dout, const Tensor& dq, const Tensor& dk, const Tensor& dv) {
+void attention_backward_by_products(const AttentionHeads& heads, const Heads& out, const Tensor& norms,
+                                    const Heads& dout, const Heads& dq, const Heads& dk, const Heads& dv) {
   const checks::AttentionExtents& e = heads.extents;
   const QueryRows parts(heads);
   const std::int64_t sharing = e.heads / std::max<std::int64_t>(e.kv_heads, 1);
@@ -167,35 +203,42 @@ void attention_backward_by_products(const AttentionHeads& heads, const Tensor& o
     const Room for_products(most, DType::kFloat32), for_slopes_of_probabilities(most, DType::kFloat32);
     const Room for_probabilities(most, out.dtype()), for_slopes(most, out.dtype());
     const Room room(AttentionRows::room(e.keys, e.value_channels), DType::kFloat32);
+    const HeadMatrices queries(heads.q, parts.most()), results(out, parts.most()),
+        slopes_of_results(dout, parts.most());
+    const HeadMatrices keys(heads.k, e.keys), values(heads.v, e.keys);
+    const HeadMatrices slopes_of_queries(dq, parts.most()), slopes_of_keys(dk, e.keys), slopes_of_values(dv, e.keys);
     const Tensor of_k = sums_for(dk, e.keys), of_v = sums_for(dv, e.keys);
     for (std::int64_t kv = begin; kv < end; ++kv) {
       if (of_k.defined()) fill(of_k, 0);
       if (of_v.defined()) fill(of_v, 0);
+      const Tensor all_keys = keys.read(kv, 0, e.keys), all_values = values.read(kv, 0, e.keys);
       for (std::int64_t h = kv * sharing; h < (kv + 1) * sharing; ++h) {
         for (std::int64_t i = 0; i < parts.count(); ++i) {
           const AttentionRows rows = parts[i];
-          const auto of_queries = [&](const Tensor& tensor) { return rows_of_head(tensor, h, rows.first, rows.count); };
           const Tensor products = for_products.matrix(rows.count, rows.keys);
           const Tensor of_probabilities = for_slopes_of_probabilities.matrix(rows.count, rows.keys);
           const Tensor probabilities = for_probabilities.matrix(rows.count, rows.keys);
           const Tensor slopes = for_slopes.matrix(rows.count, rows.keys);
-          const Tensor q = of_queries(heads.q), slope = of_queries(dout);
-          const Tensor k = rows_of_head(heads.k, kv, 0, rows.keys), v = rows_of_head(heads.v, kv, 0, rows.keys);
+          const Tensor q = queries.read(h, rows.first, rows.count);
+          const Tensor slope = slopes_of_results.read(h, rows.first, rows.count);
+          const Tensor k = all_keys.detach_rows(0, rows.keys), v = all_values.detach_rows(0, rows.keys);
           multiply(q, false, k, true, false, products);
           multiply(slope, false, v, true, false, of_probabilities);
           loops().attention_rows_backward(heads[h], rows,
-                                          {.out = input(of_queries(out)),
+                                          {.out = input(results.read(h, rows.first, rows.count)),
                                            .dout = input(slope),
                                            .norms = floats_of(norms) + 2 * (h * e.queries + rows.first),
                                            .probabilities = floats_of(of_probabilities)},
                                           floats_of(products), output(probabilities), output(slopes), room.floats());
           if (of_v.defined()) multiply(probabilities, true, slope, false, true, of_v.detach_rows(0, rows.keys));
           if (of_k.defined()) multiply(slopes, true, q, false, true, of_k.detach_rows(0, rows.keys));
-          if (dq.defined()) multiply(slopes, false, k, false, false, of_queries(dq));
+          if (!dq.defined()) continue;
+          slopes_of_queries.fill(h, rows.first, rows.count,
+                                 [&](const Tensor& of_q) { multiply(slopes, false, k, false, false, of_q); });
         }
       }
-      store_sums(of_k, kv, dk);
-      store_sums(of_v, kv, dv);
+      if (of_k.defined()) slopes_of_keys.fill(kv, 0, e.keys, [&](const Tensor& matrix) { cast(of_k, matrix); });
+      if (of_v.defined()) slopes_of_values.fill(kv, 0, e.keys, [&](const Tensor& matrix) { cast(of_v, matrix); });
     }
   });
 }

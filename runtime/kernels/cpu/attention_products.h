@@ -13,8 +13,8 @@ namespace lockstep::kernels::cpu {
 /// channels that a product outweighs the call of it.
 bool attention_by_products(DType dtype, const checks::AttentionExtents& extents);
 
-void attention_forward_by_products(const AttentionHeads& heads, const Tensor& out, const Tensor& norms);
-void attention_backward_by_products(const AttentionHeads& heads, const Tensor& out, const Tensor& norms,
-                                    const Tensor& dout, const Tensor& dq, const Tensor& dk, const Tensor& dv);
+void attention_forward_by_products(const AttentionHeads& heads, const Heads& out, const Tensor& norms);
+void attention_backward_by_products(const AttentionHeads& heads, const Heads& out, const Tensor& norms,
+                                    const Heads& dout, const Heads& dq, const Heads& dk, const Heads& dv);
 
 }  // namespace lockstep::kernels::cpu

@@ -16,78 +16,93 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-std::vector<AttentionProblem> cudnn_problems(AttentionPass pass, const checks::AttentionExtents& extents,
-                                             const Tensor& q, const AttentionScores& scores) {
-  const AttentionLibrary library{state_of(q.device()).cudnn.compute_capability(), cudnnGetVersion()};
-  return cudnn_attention(pass, extents, q.dtype(), scores, library);
+/// What a pass asks of cuDNN.
+struct Asked {
+  AttentionPass pass;
+  const checks::AttentionExtents& extents;
+  const AttentionScores& scores;
+
+  std::vector<AttentionProblem> parts(const Heads& q, const Heads& k, const Heads& v, const Heads& out) const {
+    const AttentionLibrary library{state_of(q.device()).cudnn.compute_capability(), cudnnGetVersion()};
+    return cudnn_attention(pass, extents, {q.steps(), k.steps(), v.steps(), out.steps()}, q.dtype(), scores, library);
+  }
+};
+
+bool are_aligned(const Heads& heads) { return reinterpret_cast<std::uintptr_t>(heads.data()) % kAlignment == 0; }
+
+/// The heads, or a dense copy that engines can read in wide accesses.
+Heads aligned_heads(const Heads& heads) {
+  if (are_aligned(heads)) return heads;
+  const Tensor copy = Tensor::empty(heads.shape(), heads.dtype(), heads.device());
+  kMovement.copy_strided(heads.tensor(), heads.walk(), heads.shape(), copy, dense_walk(copy.shape()));
+  return copy;
 }
 
-/// The tensor itself, or one like it that engines can write in wide accesses.
-Tensor target_for(const Tensor& out, const Tensor& like) {
-  if (out.defined() && is_aligned(out)) return out;
-  return Tensor::empty(like.shape(), like.dtype(), like.device());
+/// The heads themselves, or others that lie as `like`, which engines can write in wide accesses.
+Heads target_for(const Heads& out, const Heads& like) {
+  if (out.defined() && are_aligned(out) && out.steps() == like.steps()) return out;
+  return like.of(Tensor::empty(like.tensor().shape(), like.dtype(), like.device()));
 }
 
-void store_attention(const Tensor& target, const Tensor& out) {
-  if (out.defined() && !target.aliases(out)) out.copy_from(target);
+/// Copies heads, unless they are there already or nobody wants them.
+void bring(const Heads& from, const Heads& to) {
+  if (!to.defined() || from.data() == to.data()) return;
+  kMovement.copy_strided(from.tensor(), from.walk(), from.shape(), to.tensor(), to.walk());
 }
 
 /// False where our own kernels are to compute it.
-bool run_cudnn(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
-               const AttentionScores& scores, const Tensor& out, const Tensor& norms) {
-  const std::vector<AttentionProblem> parts = cudnn_problems(AttentionPass::kForward, extents, q, scores);
-  if (parts.empty()) return false;
-  const Tensor queries = aligned(q), keys = aligned(k), values = aligned(v), result = target_for(out, out);
+bool run_cudnn(const checks::AttentionExtents& extents, const Heads& q, const Heads& k, const Heads& v,
+               const AttentionScores& scores, const Heads& out, const Tensor& norms) {
+  const Asked asked{AttentionPass::kForward, extents, scores};
+  if (asked.parts(q, k, v, out).empty()) return false;
+  const Heads queries = aligned_heads(q), keys = aligned_heads(k), values = aligned_heads(v),
+              result = target_for(out, out);
   const Tensor stats = Tensor::empty({extents.batch, extents.heads, extents.queries}, DType::kFloat32, q.device());
   const AttentionData data{
       .q = queries.data(), .k = keys.data(), .v = values.data(), .out = result.data(), .stats = stats.data()};
-  if (!state_of(q.device()).attentions.run(parts.front(), data)) return false;
+  if (!state_of(q.device()).attentions.run(asked.parts(queries, keys, values, result).front(), data)) return false;
   norms_of_stats(stats, norms);
-  store_attention(result, out);
+  bring(result, out);
   return true;
 }
 
-/// The address of head number `head` of a dense tensor; heads are counted over all samples.
-std::byte* head_of(const Tensor& tensor, std::int64_t head) {
-  const std::int64_t elements = tensor.size(2) * tensor.size(3);
-  return static_cast<std::byte*>(tensor.data()) + head * elements * static_cast<std::int64_t>(size_of(tensor.dtype()));
-}
-
 /// False where our own kernels are to compute it, all of it.
-bool run_cudnn_backward(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
-                        const AttentionScores& scores, const Tensor& out, const Tensor& norms, const Tensor& dout,
-                        const Tensor& dq, const Tensor& dk, const Tensor& dv) {
-  const std::vector<AttentionProblem> parts = cudnn_problems(AttentionPass::kBackward, extents, q, scores);
-  if (parts.empty()) return false;
-  const Tensor queries = aligned(q), keys = aligned(k), values = aligned(v), result = aligned(out),
-               slopes = aligned(dout);
+bool run_cudnn_backward(const checks::AttentionExtents& extents, const Heads& q, const Heads& k, const Heads& v,
+                        const AttentionScores& scores, const Heads& out, const Tensor& norms, const Heads& dout,
+                        const Heads& dq, const Heads& dk, const Heads& dv) {
+  const Asked asked{AttentionPass::kBackward, extents, scores};
+  if (asked.parts(q, k, v, out).empty()) return false;
+  const Heads queries = aligned_heads(q), keys = aligned_heads(k), values = aligned_heads(v),
+              result = aligned_heads(out);
+  const Heads slopes = target_for(dout, result);
+  bring(dout, slopes);
   // cuDNN writes all three, wanted or not.
-  const Tensor of_q = target_for(dq, q), of_k = target_for(dk, k), of_v = target_for(dv, v);
+  const Heads of_q = target_for(dq, queries), of_k = target_for(dk, keys), of_v = target_for(dv, values);
   std::int64_t head = 0, kv_head = 0;
-  for (const AttentionProblem& part : parts) {
+  for (const AttentionProblem& part : asked.parts(queries, keys, values, result)) {
     const std::int64_t heads = part.batch * part.heads;
     const Tensor stats = Tensor::empty({heads, part.queries}, DType::kFloat32, q.device());
     stats_of_norms(norms, head * part.queries, stats);
-    const AttentionData data{.q = head_of(queries, head),
-                             .k = head_of(keys, kv_head),
-                             .v = head_of(values, kv_head),
-                             .out = head_of(result, head),
+    const AttentionData data{.q = queries.data(head),
+                             .k = keys.data(kv_head),
+                             .v = values.data(kv_head),
+                             .out = result.data(head),
                              .stats = stats.data(),
-                             .dout = head_of(slopes, head),
-                             .dq = head_of(of_q, head),
-                             .dk = head_of(of_k, kv_head),
-                             .dv = head_of(of_v, kv_head)};
+                             .dout = slopes.data(head),
+                             .dq = of_q.data(head),
+                             .dk = of_k.data(kv_head),
+                             .dv = of_v.data(kv_head)};
     if (!state_of(q.device()).attentions.run(part, data)) return false;
     head += heads;
     kv_head += part.batch * part.kv_heads;
   }
-  store_attention(of_q, dq);
-  store_attention(of_k, dk);
-  store_attention(of_v, dv);
+  bring(of_q, dq);
+  bring(of_k, dk);
+  bring(of_v, dv);
   return true;
 }
 
-void attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
+void attention(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores, const Heads& out,
                const Tensor& norms) {
   const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, norms);
   if (run_cudnn(extents, q, k, v, scores, out, norms)) return;
@@ -97,9 +112,8 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
   attention_direct(extents, q, k, v, scores, out, norms);
 }
 
-void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                        const Tensor& out, const Tensor& norms, const Tensor& dout, const Tensor& dq, const Tensor& dk,
-                        const Tensor& dv) {
+void attention_backward(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores, const Heads& out,
+                        const Tensor& norms, const Heads& dout, const Heads& dq, const Heads& dk, const Heads& dv) {
   const checks::AttentionExtents extents = checks::attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
   if (run_cudnn_backward(extents, q, k, v, scores, out, norms, dout, dq, dk, dv)) return;
   if (attention_has_tiles(extents, q.dtype(), q.device())) {

@@ -20,8 +20,8 @@ constexpr std::int64_t kMaxChannels = 256;
 using SharedTile = float[kTile][kTile + 1];
 
 template <class T>
-__host__ __device__ std::int64_t tiles_of(const HeadRows<T>& rows) {
-  return (rows.count + kTile - 1) / kTile;
+__host__ __device__ std::int64_t tiles_of(const AllHeads<T>& heads) {
+  return (heads.count + kTile - 1) / kTile;
 }
 
 __device__ inline int lane() { return static_cast<int>(threadIdx.x % 32); }
@@ -30,18 +30,18 @@ __device__ inline int own_row() { return static_cast<int>(threadIdx.x / 32) * kR
 
 /// Channels [channel, channel + 32) of rows from `first` on; zeros where there are none.
 template <class T>
-__device__ void load_tile(SharedTile& tile, const HeadRows<T>& rows, std::int64_t first, std::int64_t channel) {
+__device__ void load_tile(SharedTile& tile, const HeadRows<const T>& rows, std::int64_t first, std::int64_t channel) {
   const std::int64_t c = channel + lane();
   for (int r = own_row(); r < own_row() + kRows; ++r) {
     const bool exists = first + r < rows.count && c < rows.channels;
-    tile[r][lane()] = exists ? to_float(rows.data[(first + r) * rows.channels + c]) : 0.0f;
+    tile[r][lane()] = exists ? to_float(*rows.at(first + r, c)) : 0.0f;
   }
 }
 
 /// products[r] = row `own_row() + r` of the tile at `row` . row `lane()` of the tile at `column`.
 template <class T>
-__device__ void multiply(const HeadRows<T>& rows, std::int64_t row, const HeadRows<T>& columns, std::int64_t column,
-                         SharedTile& left, SharedTile& right, float (&products)[kRows]) {
+__device__ void multiply(const HeadRows<const T>& rows, std::int64_t row, const HeadRows<const T>& columns,
+                         std::int64_t column, SharedTile& left, SharedTile& right, float (&products)[kRows]) {
 #pragma unroll
   for (float& product : products) product = 0;
   for (std::int64_t channel = 0; channel < rows.channels; channel += kTile) {
@@ -60,7 +60,7 @@ __device__ void multiply(const HeadRows<T>& rows, std::int64_t row, const HeadRo
 
 /// sums[r][m] += the sum over the 32 columns of weights[own_row() + r][column] * channel 32 m + lane() of its row.
 template <int Chunks, class T>
-__device__ void add_weighted(const SharedTile& weights, const HeadRows<T>& columns, std::int64_t column,
+__device__ void add_weighted(const SharedTile& weights, const HeadRows<const T>& columns, std::int64_t column,
                              SharedTile& right, float (&sums)[kRows][Chunks]) {
 #pragma unroll
   for (int m = 0; m < Chunks; ++m) {
@@ -86,30 +86,31 @@ __device__ void clear(float (&sums)[kRows][Chunks]) {
   }
 }
 
-/// The warp's rows of results [count, channels] from row `first` on, times factor(r).
+/// The warp's rows of a head's results from row `first` on, times factor(r).
 template <int Chunks, class T, class Factor>
-__device__ void store_rows(const float (&sums)[kRows][Chunks], T* out, std::int64_t first, std::int64_t count,
-                           std::int64_t channels, Factor factor) {
+__device__ void store_rows(const float (&sums)[kRows][Chunks], const HeadRows<T>& rows, std::int64_t first,
+                           Factor factor) {
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     const std::int64_t row = first + own_row() + r;
-    if (row >= count) continue;
+    if (row >= rows.count) continue;
 #pragma unroll
     for (int m = 0; m < Chunks; ++m) {
       const std::int64_t c = m * kTile + lane();
-      if (c < channels) out[row * channels + c] = from_float<T>(sums[r][m] * factor(r));
+      if (c < rows.channels) *rows.at(row, c) = from_float<T>(sums[r][m] * factor(r));
     }
   }
 }
 
 template <class T, int Chunks>
-__global__ void __launch_bounds__(kTileThreads) attention_forward(AttentionOperands<T> operands, T* out, float* norms) {
+__global__ void __launch_bounds__(kTileThreads)
+    attention_forward(AttentionOperands<T> operands, AllHeads<T> out, float* norms) {
   __shared__ SharedTile left, right, weights;
   const std::int64_t tiles = tiles_of(operands.q);
   for (std::int64_t task = blockIdx.x; task < operands.batch * operands.heads * tiles; task += gridDim.x) {
     const std::int64_t head = task / tiles;
     const std::int64_t first = task % tiles * kTile;
-    const HeadRows<T> q = operands.q_of(head), k = operands.k_of(head), v = operands.v_of(head);
+    const HeadRows<const T> q = operands.q_of(head), k = operands.k_of(head), v = operands.v_of(head);
     float sums[kRows][Chunks];
     clear(sums);
     float max[kRows], sum[kRows];
@@ -138,8 +139,7 @@ __global__ void __launch_bounds__(kTileThreads) attention_forward(AttentionOpera
       }
       add_weighted(weights, v, key, right, sums);
     }
-    store_rows(sums, out + head * q.count * v.channels, first, q.count, v.channels,
-               [&](int r) { return sum[r] == 0 ? 0.0f : 1.0f / sum[r]; });
+    store_rows(sums, out.of_head(head), first, [&](int r) { return sum[r] == 0 ? 0.0f : 1.0f / sum[r]; });
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       const std::int64_t query = first + own_row() + r;
@@ -149,13 +149,14 @@ __global__ void __launch_bounds__(kTileThreads) attention_forward(AttentionOpera
 }
 
 template <class T, int Chunks>
-__global__ void __launch_bounds__(kTileThreads) attention_dq(AttentionOperands<T> operands, Slopes<T> slopes, T* dq) {
+__global__ void __launch_bounds__(kTileThreads)
+    attention_dq(AttentionOperands<T> operands, Slopes<T> slopes, AllHeads<T> dq) {
   __shared__ SharedTile left, right, weights;
   const std::int64_t tiles = tiles_of(operands.q);
   for (std::int64_t task = blockIdx.x; task < operands.batch * operands.heads * tiles; task += gridDim.x) {
     const std::int64_t head = task / tiles;
     const std::int64_t first = task % tiles * kTile;
-    const HeadRows<T> q = operands.q_of(head), k = operands.k_of(head), v = operands.v_of(head);
+    const HeadRows<const T> q = operands.q_of(head), k = operands.k_of(head), v = operands.v_of(head);
     float sums[kRows][Chunks];
     clear(sums);
     const std::int64_t seen = operands.keys_seen_before(first + kTile);
@@ -173,26 +174,26 @@ __global__ void __launch_bounds__(kTileThreads) attention_dq(AttentionOperands<T
       }
       add_weighted(weights, k, key, right, sums);
     }
-    store_rows(sums, dq + head * q.count * q.channels, first, q.count, q.channels, [&](int) { return operands.scale; });
+    store_rows(sums, dq.of_head(head), first, [&](int) { return operands.scale; });
   }
 }
 
-/// A block owns keys, whose heads of q follow one another. dk and dv may be null.
+/// A block owns keys, whose heads of q follow one another. There may be no dk or dv.
 template <class T, int Chunks>
 __global__ void __launch_bounds__(kTileThreads)
-    attention_dk_dv(AttentionOperands<T> operands, Slopes<T> slopes, T* dk, T* dv) {
+    attention_dk_dv(AttentionOperands<T> operands, Slopes<T> slopes, AllHeads<T> dk, AllHeads<T> dv) {
   __shared__ SharedTile left, right, weights, slope_weights;
   const std::int64_t tiles = tiles_of(operands.k);
   const std::int64_t kv_heads = operands.batch * operands.heads / operands.sharing;
   for (std::int64_t task = blockIdx.x; task < kv_heads * tiles; task += gridDim.x) {
     const std::int64_t kv_head = task / tiles;
     const std::int64_t first = task % tiles * kTile;
-    const HeadRows<T> k = operands.k.of_head(kv_head), v = operands.v.of_head(kv_head);
+    const HeadRows<const T> k = operands.k.of_head(kv_head), v = operands.v.of_head(kv_head);
     float of_k[kRows][Chunks], of_v[kRows][Chunks];
     clear(of_k);
     clear(of_v);
     for (std::int64_t head = kv_head * operands.sharing; head < (kv_head + 1) * operands.sharing; ++head) {
-      const HeadRows<T> q = operands.q_of(head), dout = slopes.dout.of_head(head);
+      const HeadRows<const T> q = operands.q_of(head), dout = slopes.dout.of_head(head);
       for (std::int64_t query = operands.causal ? first : 0; query < q.count; query += kTile) {
         float scores[kRows], of_probability[kRows];
         multiply(k, first, q, query, left, right, scores);
@@ -208,17 +209,12 @@ __global__ void __launch_bounds__(kTileThreads)
           weights[own_row() + r][lane()] = kept(key, probability);
           slope_weights[own_row() + r][lane()] = slope;
         }
-        if (dv != nullptr) add_weighted(weights, dout, query, right, of_v);
-        if (dk != nullptr) add_weighted(slope_weights, q, query, right, of_k);
+        if (dv.data != nullptr) add_weighted(weights, dout, query, right, of_v);
+        if (dk.data != nullptr) add_weighted(slope_weights, q, query, right, of_k);
       }
     }
-    if (dk != nullptr) {
-      store_rows(of_k, dk + kv_head * k.count * k.channels, first, k.count, k.channels,
-                 [&](int) { return operands.scale; });
-    }
-    if (dv != nullptr) {
-      store_rows(of_v, dv + kv_head * v.count * v.channels, first, v.count, v.channels, [](int) { return 1.0f; });
-    }
+    if (dk.data != nullptr) store_rows(of_k, dk.of_head(kv_head), first, [&](int) { return operands.scale; });
+    if (dv.data != nullptr) store_rows(of_v, dv.of_head(kv_head), first, [](int) { return 1.0f; });
   }
 }
 
@@ -240,40 +236,39 @@ void visit_problem(std::string_view operation, DType dtype, const checks::Attent
 
 }  // namespace
 
-void attention_direct(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
-                      const AttentionScores& scores, const Tensor& out_rows, const Tensor& norms) {
+void attention_direct(const checks::AttentionExtents& extents, const Heads& q, const Heads& k, const Heads& v,
+                      const AttentionScores& scores, const Heads& result, const Tensor& norms) {
   if (norms.numel() == 0) return;
-  const Device device = out_rows.device();
+  const Device device = result.device();
   const gpu::DeviceGuard guard(device);
   visit_problem("attention", q.dtype(), extents, [&]<class T, int Chunks>() {
     const auto operands = operands_of<T>(extents, q, k, v, scores);
     attention_forward<T, Chunks><<<blocks_for(extents.batch * extents.heads * tiles_of(operands.q), 1), kTileThreads, 0,
-                                   gpu::current(device)>>>(operands, out<T>(out_rows), out<float>(norms));
+                                   gpu::current(device)>>>(operands, written_heads<T>(result), out<float>(norms));
     check_launch("attention");
   });
 }
 
-void attention_backward_direct(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k,
-                               const Tensor& v, const AttentionScores& scores, const Tensor& out_rows,
-                               const Tensor& norms, const Tensor& dout, const Tensor& dq, const Tensor& dk,
-                               const Tensor& dv) {
+void attention_backward_direct(const checks::AttentionExtents& extents, const Heads& q, const Heads& k, const Heads& v,
+                               const AttentionScores& scores, const Heads& result, const Tensor& norms,
+                               const Heads& dout, const Heads& dq, const Heads& dk, const Heads& dv) {
   const Device device = q.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
-  const Tensor delta = attention_deltas(out_rows, dout);
+  const Tensor delta = attention_deltas(result, dout);
   visit_problem("attention_backward", q.dtype(), extents, [&]<class T, int Chunks>() {
     const auto operands = operands_of<T>(extents, q, k, v, scores);
-    const Slopes<T> slopes{{in<T>(dout), extents.queries, extents.value_channels}, in<float>(norms), in<float>(delta)};
+    const Slopes<T> slopes{read_heads<T>(dout), in<float>(norms), in<float>(delta)};
     if (dq.defined() && dq.numel() > 0) {
       attention_dq<T, Chunks>
           <<<blocks_for(extents.batch * extents.heads * tiles_of(operands.q), 1), kTileThreads, 0, stream>>>(
-              operands, slopes, out<T>(dq));
+              operands, slopes, written_heads<T>(dq));
       check_launch("attention_backward, dq");
     }
     if ((dk.defined() && dk.numel() > 0) || (dv.defined() && dv.numel() > 0)) {
       attention_dk_dv<T, Chunks>
           <<<blocks_for(extents.batch * extents.kv_heads * tiles_of(operands.k), 1), kTileThreads, 0, stream>>>(
-              operands, slopes, dk.defined() ? out<T>(dk) : nullptr, dv.defined() ? out<T>(dv) : nullptr);
+              operands, slopes, written_heads<T>(dk), written_heads<T>(dv));
       check_launch("attention_backward, dk and dv");
     }
   });

@@ -10,10 +10,10 @@ namespace lockstep::kernels::cuda {
 // keys, heads of up to 256 channels. The arguments, checked, and what holds of them: kernels::Attention. On the calling
 // thread's current stream of the device. Throws ShapeError for a dtype or a width that a GPU does not take.
 
-void attention_direct(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
-                      const AttentionScores& scores, const Tensor& out, const Tensor& norms);
-void attention_backward_direct(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k,
-                               const Tensor& v, const AttentionScores& scores, const Tensor& out, const Tensor& norms,
-                               const Tensor& dout, const Tensor& dq, const Tensor& dk, const Tensor& dv);
+void attention_direct(const checks::AttentionExtents& extents, const Heads& q, const Heads& k, const Heads& v,
+                      const AttentionScores& scores, const Heads& out, const Tensor& norms);
+void attention_backward_direct(const checks::AttentionExtents& extents, const Heads& q, const Heads& k, const Heads& v,
+                               const AttentionScores& scores, const Heads& out, const Tensor& norms, const Heads& dout,
+                               const Heads& dq, const Heads& dk, const Heads& dv);
 
 }  // namespace lockstep::kernels::cuda

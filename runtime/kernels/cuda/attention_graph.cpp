@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace lockstep::kernels::cuda {
 
@@ -15,13 +16,13 @@ using Attributes = std::shared_ptr<fe::graph::Tensor_attributes>;
 
 enum TensorId : std::int64_t { kQ = 1, kK, kV, kOut, kStats, kDout, kDq, kDk, kDv };
 
-/// Describes a tensor to cuDNN: its number, its name, and its shape [batch, heads, rows, columns], which is dense.
-fe::graph::Tensor_attributes& tell(fe::graph::Tensor_attributes& tensor, TensorId id, std::int64_t batch,
-                                   std::int64_t heads, std::int64_t rows, std::int64_t columns) {
+/// Describes a tensor to cuDNN: its number, its name, its shape and where it lies.
+fe::graph::Tensor_attributes& tell(fe::graph::Tensor_attributes& tensor, TensorId id,
+                                   const std::vector<std::int64_t>& shape, const HeadSteps& steps) {
   return tensor.set_uid(id)
       .set_name("tensor" + std::to_string(id))
-      .set_dim({batch, heads, rows, columns})
-      .set_stride({heads * rows * columns, rows * columns, columns, 1});
+      .set_dim(shape)
+      .set_stride({steps.sample, steps.head, steps.row, 1});
 }
 
 class Description {
@@ -29,31 +30,36 @@ class Description {
   Description(fe::graph::Graph& graph, const AttentionProblem& problem) : graph_(graph), p_(problem) {}
 
   void forward() {
-    auto [out, stats] = graph_.sdpa(of_queries(kQ), of_keys(kK), of_keys(kV),
-                                    attributes<fe::graph::SDPA_attributes>().set_generate_stats(true));
-    tell(out->set_output(true), kOut, p_.batch, p_.heads, p_.queries, p_.channels);
-    tell(stats->set_output(true), kStats, p_.batch, p_.heads, p_.queries, 1).set_data_type(fe::DataType_t::FLOAT);
+    auto [out, stats] =
+        graph_.sdpa(input(kQ, queries(), p_.steps.q), input(kK, keys(), p_.steps.k), input(kV, keys(), p_.steps.v),
+                    attributes<fe::graph::SDPA_attributes>().set_generate_stats(true));
+    tell(out->set_output(true), kOut, queries(), p_.steps.out);
+    tell_stats(stats->set_output(true));
   }
 
   void backward() {
     fe::graph::Tensor_attributes stats;
-    tell(stats, kStats, p_.batch, p_.heads, p_.queries, 1).set_data_type(fe::DataType_t::FLOAT);
+    tell_stats(stats);
     auto [dq, dk, dv] = graph_.sdpa_backward(
-        of_queries(kQ), of_keys(kK), of_keys(kV), of_queries(kOut), of_queries(kDout), graph_.tensor(stats),
+        input(kQ, queries(), p_.steps.q), input(kK, keys(), p_.steps.k), input(kV, keys(), p_.steps.v),
+        input(kOut, queries(), p_.steps.out), input(kDout, queries(), p_.steps.out), graph_.tensor(stats),
         attributes<fe::graph::SDPA_backward_attributes>().set_deterministic_algorithm(true));
-    tell(dq->set_output(true), kDq, p_.batch, p_.heads, p_.queries, p_.channels);
-    tell(dk->set_output(true), kDk, p_.batch, p_.kv_heads, p_.keys, p_.channels);
-    tell(dv->set_output(true), kDv, p_.batch, p_.kv_heads, p_.keys, p_.channels);
+    tell(dq->set_output(true), kDq, queries(), p_.steps.q);
+    tell(dk->set_output(true), kDk, keys(), p_.steps.k);
+    tell(dv->set_output(true), kDv, keys(), p_.steps.v);
   }
 
  private:
-  Attributes of_queries(TensorId id) {
+  std::vector<std::int64_t> queries() const { return {p_.batch, p_.heads, p_.queries, p_.channels}; }
+  std::vector<std::int64_t> keys() const { return {p_.batch, p_.kv_heads, p_.keys, p_.channels}; }
+
+  Attributes input(TensorId id, const std::vector<std::int64_t>& shape, const HeadSteps& steps) {
     fe::graph::Tensor_attributes tensor;
-    return graph_.tensor(tell(tensor, id, p_.batch, p_.heads, p_.queries, p_.channels));
+    return graph_.tensor(tell(tensor, id, shape, steps));
   }
-  Attributes of_keys(TensorId id) {
-    fe::graph::Tensor_attributes tensor;
-    return graph_.tensor(tell(tensor, id, p_.batch, p_.kv_heads, p_.keys, p_.channels));
+  void tell_stats(fe::graph::Tensor_attributes& stats) const {
+    tell(stats, kStats, {p_.batch, p_.heads, p_.queries, 1}, {p_.heads * p_.queries, p_.queries, 1})
+        .set_data_type(fe::DataType_t::FLOAT);
   }
 
   template <class Pass>

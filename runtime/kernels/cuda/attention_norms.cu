@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cuda/attention_norms.h"
-#include "runtime/kernels/cuda/rows.cuh"
+#include "runtime/kernels/cuda/attention_operands.cuh"
 
 namespace lockstep::kernels::cuda {
 
@@ -19,11 +19,12 @@ __global__ void __launch_bounds__(kThreads) join(const float* norms, float* stat
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    multiply_rows(const T* out, const T* dout, float* delta, std::int64_t rows, std::int64_t channels, Lanes team) {
+    multiply_rows(AllHeads<const T> out, AllHeads<const T> dout, float* delta, std::int64_t rows, Lanes team) {
   for_each_row(team, rows, [&](std::int64_t row, bool live) {
+    const HeadRows<const T> left = out.of_head(row / out.count), right = dout.of_head(row / out.count);
     float sum = 0;
-    for (std::int64_t c = team.rank(); live && c < channels; c += team.size) {
-      sum += to_float(out[row * channels + c]) * to_float(dout[row * channels + c]);
+    for (std::int64_t c = team.rank(); live && c < out.channels; c += team.size) {
+      sum += to_float(*left.at(row % out.count, c)) * to_float(*right.at(row % out.count, c));
     }
     sum = team.sum(sum);
     if (live && team.rank() == 0) delta[row] = sum;
@@ -46,14 +47,14 @@ void stats_of_norms(const Tensor& norms, std::int64_t first_query, const Tensor&
   check_launch("attention_backward, norms");
 }
 
-Tensor attention_deltas(const Tensor& out_rows, const Tensor& dout) {
+Tensor attention_deltas(const Heads& result, const Heads& dout) {
   const Tensor delta =
-      Tensor::empty({out_rows.size(0), out_rows.size(1), out_rows.size(2)}, DType::kFloat32, out_rows.device());
+      Tensor::empty({result.size(0), result.size(1), result.size(2)}, DType::kFloat32, result.device());
   if (delta.numel() == 0) return delta;
   const gpu::DeviceGuard guard(delta.device());
   visit_floating("attention_backward", dout.dtype(), [&]<class T>() {
     multiply_rows<T><<<blocks_for(delta.numel(), kThreads / 32), kThreads, 0, gpu::current(delta.device())>>>(
-        in<T>(out_rows), in<T>(dout), out<float>(delta), delta.numel(), dout.size(3), Lanes{32});
+        read_heads<T>(result), read_heads<T>(dout), out<float>(delta), delta.numel(), Lanes{32});
     check_launch("attention_backward, sums of out and dout");
   });
   return delta;

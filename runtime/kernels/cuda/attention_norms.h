@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runtime/kernels/heads.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels::cuda {
@@ -18,6 +19,6 @@ void norms_of_stats(const Tensor& stats, const Tensor& norms);
 void stats_of_norms(const Tensor& norms, std::int64_t first_query, const Tensor& stats);
 
 /// sum_c out_ic dout_ic [batch, heads, Tq] of out and dout [batch, heads, Tq, dv], of one floating dtype.
-Tensor attention_deltas(const Tensor& out, const Tensor& dout);
+Tensor attention_deltas(const Heads& out, const Heads& dout);
 
 }  // namespace lockstep::kernels::cuda

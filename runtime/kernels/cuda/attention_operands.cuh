@@ -14,15 +14,41 @@
 
 namespace lockstep::kernels::cuda {
 
-/// A head's rows in memory.
+/// A head's rows in memory, `step` elements from one to the next. T is const for those that are read.
 template <class T>
 struct HeadRows {
-  const T* data;
+  T* data;
   std::int64_t count;
   std::int64_t channels;
+  std::int64_t step;
 
-  __device__ HeadRows of_head(std::int64_t head) const { return {data + head * count * channels, count, channels}; }
+  /// Channel `channel` of row `row`.
+  __device__ T* at(std::int64_t row, std::int64_t channel) const { return data + row * step + channel; }
 };
+
+/// The rows of all heads.
+template <class T>
+struct AllHeads {
+  T* data;  ///< null: there are none, of a gradient that nobody wants
+  std::int64_t count;
+  std::int64_t channels;
+  HeadSteps steps;
+  std::int64_t heads;  ///< of a sample
+
+  __device__ HeadRows<T> of_head(std::int64_t head) const {
+    return {data + steps.offset(head, heads), count, channels, steps.row};
+  }
+};
+
+template <class T>
+AllHeads<const T> read_heads(const Heads& heads) {
+  return {static_cast<const T*>(heads.data()), heads.size(2), heads.size(3), heads.steps(), heads.size(1)};
+}
+template <class T>
+AllHeads<T> written_heads(const Heads& heads) {
+  if (!heads.defined()) return {};
+  return {static_cast<T*>(heads.data()), heads.size(2), heads.size(3), heads.steps(), heads.size(1)};
+}
 
 /// The scores of a query.
 template <class T>
@@ -90,7 +116,7 @@ class KeptKeys {
 /// The inputs that all blocks of a pass read.
 template <class T>
 struct AttentionOperands {
-  HeadRows<T> q, k, v;
+  AllHeads<const T> q, k, v;
   std::int64_t batch, heads, sharing;  ///< `sharing` heads of q read a head of k and v
   float scale;
   bool causal;
@@ -100,9 +126,9 @@ struct AttentionOperands {
   AttentionDropout dropout;
   Dropout drop;
 
-  __device__ HeadRows<T> q_of(std::int64_t head) const { return q.of_head(head); }
-  __device__ HeadRows<T> k_of(std::int64_t head) const { return k.of_head(head / sharing); }
-  __device__ HeadRows<T> v_of(std::int64_t head) const { return v.of_head(head / sharing); }
+  __device__ HeadRows<const T> q_of(std::int64_t head) const { return q.of_head(head); }
+  __device__ HeadRows<const T> k_of(std::int64_t head) const { return k.of_head(head / sharing); }
+  __device__ HeadRows<const T> v_of(std::int64_t head) const { return v.of_head(head / sharing); }
   /// Keys that queries before `end` see.
   __device__ std::int64_t keys_seen_before(std::int64_t end) const { return causal && end < k.count ? end : k.count; }
 
@@ -119,13 +145,13 @@ struct AttentionOperands {
 
 /// The operands of checked arguments.
 template <class T>
-AttentionOperands<T> operands_of(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k,
-                                 const Tensor& v, const AttentionScores& scores) {
+AttentionOperands<T> operands_of(const checks::AttentionExtents& extents, const Heads& q, const Heads& k,
+                                 const Heads& v, const AttentionScores& scores) {
   const Tensor& mask = scores.mask;
   const bool is_bool = mask.defined() && mask.dtype() == DType::kBool;
-  return {.q = {in<T>(q), extents.queries, extents.channels},
-          .k = {in<T>(k), extents.keys, extents.channels},
-          .v = {in<T>(v), extents.keys, extents.value_channels},
+  return {.q = read_heads<T>(q),
+          .k = read_heads<T>(k),
+          .v = read_heads<T>(v),
           .batch = extents.batch,
           .heads = extents.heads,
           .sharing = extents.heads / std::max<std::int64_t>(extents.kv_heads, 1),
@@ -141,7 +167,7 @@ AttentionOperands<T> operands_of(const checks::AttentionExtents& extents, const 
 /// The inputs of the backward pass for each query beside q, by [batch * heads, Tq].
 template <class T>
 struct Slopes {
-  HeadRows<T> dout;
+  AllHeads<const T> dout;
   const float* norms;
   const float* delta;  ///< sum over channels of dout * out
 

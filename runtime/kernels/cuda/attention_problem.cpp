@@ -21,8 +21,19 @@ constexpr std::int64_t kMostStored = std::int64_t{1} << 30;
 /// graph would repeat that copy from memory that is gone.
 constexpr std::size_t kLastVersionThatCopies = 91500;
 
-bool is_computed(AttentionPass pass, const checks::AttentionExtents& e, DType dtype, const AttentionScores& scores,
-                 const AttentionLibrary& library) {
+HeadSteps dense_steps(std::int64_t heads, std::int64_t rows, std::int64_t channels) {
+  return {heads * rows * channels, rows * channels, channels};
+}
+
+/// Whether engines can read and write rows in wide accesses, and count their elements.
+bool is_reached(const HeadSteps& steps, std::int64_t batch) {
+  constexpr std::int64_t kElements = std::numeric_limits<std::int32_t>::max();
+  return steps.sample % 8 == 0 && steps.head % 8 == 0 && steps.row % 8 == 0 &&
+         (steps.sample == 0 || batch <= kElements / steps.sample);
+}
+
+bool is_computed(AttentionPass pass, const checks::AttentionExtents& e, const AttentionSteps& steps, DType dtype,
+                 const AttentionScores& scores, const AttentionLibrary& library) {
   const float scale = static_cast<float>(scores.scale);
   if (!is_reduced(dtype) || library.compute_capability < 80) return false;
   if (scores.mask.defined() || scores.dropout.p > 0) return false;
@@ -31,11 +42,13 @@ bool is_computed(AttentionPass pass, const checks::AttentionExtents& e, DType dt
   if (scores.causal && e.queries != e.keys) return false;
   if (e.value_channels != e.channels || e.channels % 8 != 0 || e.channels > 128 || e.channels == 0) return false;
   if (e.queries < kTile || e.keys < kTile) return false;
-  // Engines count elements, and may put heads into a grid's second extent.
-  constexpr std::int64_t kElements = std::numeric_limits<std::int32_t>::max();
+  // Engines may put heads into a grid's second extent.
   constexpr std::int64_t kHeads = 65535;
   const std::int64_t heads = e.batch * e.heads;
-  if (heads == 0 || heads > kHeads || std::max(e.queries, e.keys) > kElements / (heads * e.channels)) return false;
+  if (heads == 0 || heads > kHeads) return false;
+  for (const HeadSteps& of : {steps.q, steps.k, steps.v, steps.out}) {
+    if (!is_reached(of, e.batch)) return false;
+  }
   return pass == AttentionPass::kForward || e.keys % 128 == 0 || library.cudnn_version > kLastVersionThatCopies;
 }
 
@@ -51,6 +64,32 @@ std::int64_t shared_gradient_bytes(const AttentionProblem& p) {
   return p.sharing() > 1 ? 2 * p.sharing() * in_tiles(p.keys) * 2 * p.channels : 0;
 }
 
+/// With the steps that AttentionProblem has of one sample, so that equal computations are equal problems.
+AttentionProblem canonical(AttentionProblem p) {
+  if (p.batch != 1) return p;
+  for (HeadSteps* const of_heads : {&p.steps.q, &p.steps.out}) of_heads->sample = p.heads * of_heads->head;
+  for (HeadSteps* const of_keys : {&p.steps.k, &p.steps.v}) of_keys->sample = p.kv_heads * of_keys->head;
+  return p;
+}
+
+std::string text_of(const HeadSteps& steps) {
+  return std::to_string(steps.sample) + "/" + std::to_string(steps.head) + "/" + std::to_string(steps.row);
+}
+
+/// Where the tensors lie; nothing of dense ones.
+std::string text_of(const AttentionProblem& p) {
+  const AttentionSteps dense = AttentionSteps::dense({.batch = p.batch,
+                                                      .heads = p.heads,
+                                                      .kv_heads = p.kv_heads,
+                                                      .queries = p.queries,
+                                                      .keys = p.keys,
+                                                      .channels = p.channels,
+                                                      .value_channels = p.channels});
+  if (p.steps == dense) return "";
+  return " steps " + text_of(p.steps.q) + " " + text_of(p.steps.k) + " " + text_of(p.steps.v) + " " +
+         text_of(p.steps.out);
+}
+
 /// `total` in as few shares as `most` allows, which are as equal as can be: each size needs a plan of its own.
 struct Shares {
   Shares(std::int64_t all, std::int64_t most) : total(all), count((all + most - 1) / most) {}
@@ -62,9 +101,17 @@ struct Shares {
 
 }  // namespace
 
-std::vector<AttentionProblem> cudnn_attention(AttentionPass pass, const checks::AttentionExtents& extents, DType dtype,
-                                              const AttentionScores& scores, const AttentionLibrary& library) {
-  if (!is_computed(pass, extents, dtype, scores, library)) return {};
+AttentionSteps AttentionSteps::dense(const checks::AttentionExtents& e) {
+  return {.q = dense_steps(e.heads, e.queries, e.channels),
+          .k = dense_steps(e.kv_heads, e.keys, e.channels),
+          .v = dense_steps(e.kv_heads, e.keys, e.value_channels),
+          .out = dense_steps(e.heads, e.queries, e.value_channels)};
+}
+
+std::vector<AttentionProblem> cudnn_attention(AttentionPass pass, const checks::AttentionExtents& extents,
+                                              const AttentionSteps& steps, DType dtype, const AttentionScores& scores,
+                                              const AttentionLibrary& library) {
+  if (!is_computed(pass, extents, steps, dtype, scores, library)) return {};
   const AttentionProblem whole{.pass = pass,
                                .batch = extents.batch,
                                .heads = extents.heads,
@@ -74,8 +121,9 @@ std::vector<AttentionProblem> cudnn_attention(AttentionPass pass, const checks::
                                .channels = extents.channels,
                                .dtype = dtype,
                                .causal = scores.causal,
-                               .scale = static_cast<float>(scores.scale)};
-  if (pass == AttentionPass::kForward) return {whole};
+                               .scale = static_cast<float>(scores.scale),
+                               .steps = steps};
+  if (pass == AttentionPass::kForward) return {canonical(whole)};
 
   const std::int64_t of_head = scores_bytes(whole);
   if (of_head + shared_gradient_bytes(whole) > kMostStored) return {};
@@ -86,7 +134,7 @@ std::vector<AttentionProblem> cudnn_attention(AttentionPass pass, const checks::
     const Shares samples(whole.batch, heads_at_once / whole.kv_heads);
     for (std::int64_t i = 0; i < samples.count; ++i) {
       part.batch = samples[i];
-      parts.push_back(part);
+      parts.push_back(canonical(part));
     }
     return parts;
   }
@@ -95,7 +143,7 @@ std::vector<AttentionProblem> cudnn_attention(AttentionPass pass, const checks::
   for (std::int64_t i = 0; i < whole.batch * heads.count; ++i) {
     part.kv_heads = heads[i % heads.count];
     part.heads = part.kv_heads * whole.sharing();
-    parts.push_back(part);
+    parts.push_back(canonical(part));
   }
   return parts;
 }
@@ -106,7 +154,7 @@ std::string key_of(const AttentionProblem& p) {
   return std::string("attention ") + (p.pass == AttentionPass::kForward ? "forward" : "backward") + " n" +
          std::to_string(p.batch) + " heads " + std::to_string(p.heads) + " of " + std::to_string(p.kv_heads) + " t" +
          std::to_string(p.queries) + "x" + std::to_string(p.keys) + " c" + std::to_string(p.channels) + " " +
-         std::string(name_of(p.dtype)) + (p.causal ? " causal" : "") + " scale " + scale;
+         std::string(name_of(p.dtype)) + (p.causal ? " causal" : "") + " scale " + scale + text_of(p);
 }
 
 }  // namespace lockstep::kernels::cuda

@@ -14,8 +14,17 @@ namespace lockstep::kernels::cuda {
 
 enum class AttentionPass : std::uint8_t { kForward, kBackward };
 
+/// Where the tensors of an attention lie. Gradients lie as what they are gradients of.
+struct AttentionSteps {
+  HeadSteps q, k, v, out;
+
+  /// Those of dense tensors.
+  static AttentionSteps dense(const checks::AttentionExtents& extents);
+  friend auto operator<=>(const AttentionSteps&, const AttentionSteps&) = default;
+};
+
 /// One pass of attention without mask and dropout, as a value: what plans are found by. q is [batch, heads, queries,
-/// channels], k and v are [batch, kv_heads, keys, channels], all dense.
+/// channels], k and v are [batch, kv_heads, keys, channels].
 struct AttentionProblem {
   AttentionPass pass;
   std::int64_t batch;
@@ -27,6 +36,7 @@ struct AttentionProblem {
   DType dtype;
   bool causal;
   float scale;
+  AttentionSteps steps;  ///< of one sample alone, that to the next is the step of its heads times their number
 
   std::int64_t sharing() const { return heads / kv_heads; }  ///< heads of q that read one of k
 
@@ -63,12 +73,14 @@ struct AttentionLibrary {
 /// - No mask, since only the device knows whether one leaves a query without a key. No dropout, whose numbers are our
 ///   own. With `causal` as many queries as keys.
 /// - As many channels in v as in k, a multiple of 8, at most 128.
+/// - Rows and heads that begin at a multiple of 16 bytes, in fewer elements of memory than 2^31.
 /// - At least 64 queries and 64 keys, a tile of its engines. For fewer our kernels need one or two blocks a head.
 ///
 /// The forward pass is one part. The deterministic backward pass stores the gradients of the scores, so it comes in
 /// parts of so many samples, or heads of k of one sample, as need 256 MiB for them. Where one head of k needs more than
-/// 1 GiB our kernels compute it. Parts follow one another in memory: the tensors' heads, counted over all samples.
-std::vector<AttentionProblem> cudnn_attention(AttentionPass pass, const checks::AttentionExtents& extents, DType dtype,
-                                              const AttentionScores& scores, const AttentionLibrary& library);
+/// 1 GiB our kernels compute it. Parts follow one another: the tensors' heads, counted over all samples.
+std::vector<AttentionProblem> cudnn_attention(AttentionPass pass, const checks::AttentionExtents& extents,
+                                              const AttentionSteps& steps, DType dtype, const AttentionScores& scores,
+                                              const AttentionLibrary& library);
 
 }  // namespace lockstep::kernels::cuda

@@ -27,13 +27,19 @@ struct TileBlock {
   static __host__ __device__ std::int64_t blocks_of(std::int64_t rows) { return (rows + kRows - 1) / kRows; }
 };
 
+/// Whether eight channels can be read or written at once.
+template <class T>
+__device__ bool is_wide(const HeadRows<T>& rows) {
+  return rows.channels % 8 == 0 && rows.step % 8 == 0 && reinterpret_cast<std::uintptr_t>(rows.data) % 16 == 0;
+}
+
 /// Rows from `first` on; zeros where there is no such row or channel. All threads of the block load.
 template <class T, int Rows, int Width>
-__device__ void load_rows(SharedRows<T, Rows, Width>& tile, const HeadRows<T>& rows, std::int64_t first) {
-  const bool wide = rows.channels % 8 == 0 && reinterpret_cast<std::uintptr_t>(rows.data) % 16 == 0;
+__device__ void load_rows(SharedRows<T, Rows, Width>& tile, const HeadRows<const T>& rows, std::int64_t first) {
+  const bool wide = is_wide(rows);
   for (int i = static_cast<int>(threadIdx.x) * 8; i < Rows * Width; i += static_cast<int>(blockDim.x) * 8) {
     const std::int64_t row = first + i / Width, channel = i % Width;
-    const T* const from = rows.data + row * rows.channels + channel;
+    const T* const from = rows.at(row, channel);
     Values<T, 8> eight;
 #pragma unroll
     for (T& value : eight.values) value = from_float<T>(0.0f);
@@ -49,14 +55,14 @@ __device__ void load_rows(SharedRows<T, Rows, Width>& tile, const HeadRows<T>& r
   }
 }
 
-/// Writes the warp's sums to rows of `count` from `first` on, times `factor`, which is of row `lane / 2` of them.
+/// Writes the warp's sums to a head's rows from `first` on, times `factor`, which is of row `lane / 2` of them.
 /// `scratch`: the warp's own.
 template <class T, class Tile, int Fragments>
-__device__ void store_sums(const Sums (&sums)[Fragments], Tile& scratch, T* out, std::int64_t first, std::int64_t count,
-                           std::int64_t channels, float factor) {
+__device__ void store_sums(const Sums (&sums)[Fragments], Tile& scratch, const HeadRows<T>& rows, std::int64_t first,
+                           float factor) {
   const int row = warp_lane() / 2, half = warp_lane() % 2 * 8;
-  const bool wide = channels % 8 == 0 && reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
-  T* const to = out + (first + row) * channels;
+  const bool wide = is_wide(rows);
+  T* const to = rows.at(first + row, 0);
 #pragma unroll
   for (int m = 0; m < Fragments; ++m) {
     __syncwarp();
@@ -68,13 +74,13 @@ __device__ void store_sums(const Sums (&sums)[Fragments], Tile& scratch, T* out,
       eight.values[j] = from_float<T>(scratch.values[row * (kEdge + 4) + half + j] * factor);
     }
     const std::int64_t channel = m * kEdge + half;
-    if (first + row >= count) continue;
+    if (first + row >= rows.count) continue;
     if (wide) {
-      if (channel < channels) store(eight, to + channel);
+      if (channel < rows.channels) store(eight, to + channel);
     } else {
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
-        if (channel + j < channels) to[channel + j] = eight.values[j];
+        if (channel + j < rows.channels) to[channel + j] = eight.values[j];
       }
     }
   }

@@ -14,10 +14,10 @@ namespace lockstep::kernels::cuda {
 /// heads of up to 128 channels, at least 32 queries and keys.
 bool attention_has_tiles(const checks::AttentionExtents& extents, DType dtype, Device device);
 
-void attention_by_tiles(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
-                        const AttentionScores& scores, const Tensor& out, const Tensor& norms);
-void attention_backward_by_tiles(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k,
-                                 const Tensor& v, const AttentionScores& scores, const Tensor& out, const Tensor& norms,
-                                 const Tensor& dout, const Tensor& dq, const Tensor& dk, const Tensor& dv);
+void attention_by_tiles(const checks::AttentionExtents& extents, const Heads& q, const Heads& k, const Heads& v,
+                        const AttentionScores& scores, const Heads& out, const Tensor& norms);
+void attention_backward_by_tiles(const checks::AttentionExtents& extents, const Heads& q, const Heads& k,
+                                 const Heads& v, const AttentionScores& scores, const Heads& out, const Tensor& norms,
+                                 const Heads& dout, const Heads& dq, const Heads& dk, const Heads& dv);
 
 }  // namespace lockstep::kernels::cuda

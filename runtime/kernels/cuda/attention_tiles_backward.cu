@@ -8,7 +8,7 @@ namespace {
 
 template <class T, int Width>
 __global__ void __launch_bounds__(TileBlock<Width>::kThreads)
-    attention_tiles_dq(AttentionOperands<T> operands, Slopes<T> slopes, T* dq) {
+    attention_tiles_dq(AttentionOperands<T> operands, Slopes<T> slopes, AllHeads<T> dq) {
   if constexpr (Multiplied<T>) {
     using Block = TileBlock<Width>;
     using Queries = SharedRows<T, Block::kRows, Width>;
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(TileBlock<Width>::kThreads)
       const std::int64_t head = task / blocks;
       const std::int64_t first = task % blocks * Block::kRows;
       const std::int64_t query = first + Block::own_row() + Tile::own_row();
-      const HeadRows<T> q = operands.q_of(head), k = operands.k_of(head), v = operands.v_of(head);
+      const HeadRows<const T> q = operands.q_of(head), k = operands.k_of(head), v = operands.v_of(head);
       const QueryScores<T> scores_of = operands.scores_of(head, query);
       const typename Slopes<T>::OfQuery slopes_of = slopes.of(head, query);
       KeptKeys kept = operands.kept_by(head, query);
@@ -55,16 +55,15 @@ __global__ void __launch_bounds__(TileBlock<Width>::kThreads)
         __syncwarp();
         add_products(tile, keys, sums);
       }
-      store_sums(sums, tile, dq + head * q.count * q.channels, first + Block::own_row(), q.count, q.channels,
-                 operands.scale);
+      store_sums(sums, tile, dq.of_head(head), first + Block::own_row(), operands.scale);
     }
   }
 }
 
-/// A block owns keys, whose heads of q follow one another. dk and dv may be null.
+/// A block owns keys, whose heads of q follow one another. There may be no dk or dv.
 template <class T, int Width>
 __global__ void __launch_bounds__(TileBlock<Width>::kThreads)
-    attention_tiles_dk_dv(AttentionOperands<T> operands, Slopes<T> slopes, T* dk, T* dv) {
+    attention_tiles_dk_dv(AttentionOperands<T> operands, Slopes<T> slopes, AllHeads<T> dk, AllHeads<T> dv) {
   if constexpr (Multiplied<T>) {
     using Block = TileBlock<Width>;
     using Keys = SharedRows<T, Block::kRows, Width>;
@@ -80,7 +79,7 @@ __global__ void __launch_bounds__(TileBlock<Width>::kThreads)
       const std::int64_t kv_head = task / blocks;
       const std::int64_t first = task % blocks * Block::kRows;
       const std::int64_t own_key = first + Block::own_row();
-      const HeadRows<T> k = operands.k.of_head(kv_head), v = operands.v.of_head(kv_head);
+      const HeadRows<const T> k = operands.k.of_head(kv_head), v = operands.v.of_head(kv_head);
       Sums of_k[Width / kEdge], of_v[Width / kEdge];
       clear_sums(of_k);
       clear_sums(of_v);
@@ -89,7 +88,7 @@ __global__ void __launch_bounds__(TileBlock<Width>::kThreads)
       load_rows(values, v, first);
       float factor = 0;
       for (std::int64_t head = kv_head * operands.sharing; head < (kv_head + 1) * operands.sharing; ++head) {
-        const HeadRows<T> q = operands.q_of(head), dout = slopes.dout.of_head(head);
+        const HeadRows<const T> q = operands.q_of(head), dout = slopes.dout.of_head(head);
         for (std::int64_t query = operands.causal ? first : 0; query < q.count; query += kColumns) {
           __syncthreads();
           load_rows(queries, q, query);
@@ -118,43 +117,40 @@ __global__ void __launch_bounds__(TileBlock<Width>::kThreads)
           tile.write(own);
           slope_tile.write(of_probability);
           __syncwarp();
-          if (dv != nullptr) add_products(tile, slopes_of_out, of_v);
-          if (dk != nullptr) add_products(slope_tile, queries, of_k);
+          if (dv.data != nullptr) add_products(tile, slopes_of_out, of_v);
+          if (dk.data != nullptr) add_products(slope_tile, queries, of_k);
         }
       }
-      if (dk != nullptr) {
-        store_sums(of_k, tile, dk + kv_head * k.count * k.channels, own_key, k.count, k.channels, operands.scale);
-      }
-      if (dv != nullptr) {
-        store_sums(of_v, tile, dv + kv_head * v.count * v.channels, own_key, v.count, v.channels, factor);
-      }
+      if (dk.data != nullptr) store_sums(of_k, tile, dk.of_head(kv_head), own_key, operands.scale);
+      if (dv.data != nullptr) store_sums(of_v, tile, dv.of_head(kv_head), own_key, factor);
     }
   }
 }
 
 }  // namespace
 
-void attention_backward_by_tiles(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k,
-                                 const Tensor& v, const AttentionScores& scores, const Tensor& out_rows,
-                                 const Tensor& norms, const Tensor& dout, const Tensor& dq, const Tensor& dk,
-                                 const Tensor& dv) {
+void attention_backward_by_tiles(const checks::AttentionExtents& extents, const Heads& q, const Heads& k,
+                                 const Heads& v, const AttentionScores& scores, const Heads& result,
+                                 const Tensor& norms, const Heads& dout, const Heads& dq, const Heads& dk,
+                                 const Heads& dv) {
   const Device device = q.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
-  const Tensor delta = attention_deltas(out_rows, dout);
+  const Tensor delta = attention_deltas(result, dout);
   visit_tiles(q.dtype(), extents, [&]<class T, int Width>() {
     using Block = TileBlock<Width>;
     const auto operands = operands_of<T>(extents, q, k, v, scores);
-    const Slopes<T> slopes{{in<T>(dout), extents.queries, extents.value_channels}, in<float>(norms), in<float>(delta)};
+    const Slopes<T> slopes{read_heads<T>(dout), in<float>(norms), in<float>(delta)};
     if (dq.defined() && dq.numel() > 0) {
       const std::int64_t blocks = extents.batch * extents.heads * Block::blocks_of(extents.queries);
-      attention_tiles_dq<T, Width><<<blocks_for(blocks, 1), Block::kThreads, 0, stream>>>(operands, slopes, out<T>(dq));
+      attention_tiles_dq<T, Width>
+          <<<blocks_for(blocks, 1), Block::kThreads, 0, stream>>>(operands, slopes, written_heads<T>(dq));
       check_launch("attention_backward, dq");
     }
     if ((dk.defined() && dk.numel() > 0) || (dv.defined() && dv.numel() > 0)) {
       const std::int64_t blocks = extents.batch * extents.kv_heads * Block::blocks_of(extents.keys);
       attention_tiles_dk_dv<T, Width><<<blocks_for(blocks, 1), Block::kThreads, 0, stream>>>(
-          operands, slopes, dk.defined() ? out<T>(dk) : nullptr, dv.defined() ? out<T>(dv) : nullptr);
+          operands, slopes, written_heads<T>(dk), written_heads<T>(dv));
       check_launch("attention_backward, dk and dv");
     }
   });

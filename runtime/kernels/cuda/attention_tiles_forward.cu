@@ -27,7 +27,7 @@ __device__ void scale_rows(Sums (&sums)[Fragments], WarpTile<T, kEdge, kColumns>
 
 template <class T, int Width>
 __global__ void __launch_bounds__(TileBlock<Width>::kThreads)
-    attention_tiles_forward(AttentionOperands<T> operands, T* out, float* norms) {
+    attention_tiles_forward(AttentionOperands<T> operands, AllHeads<T> out, float* norms) {
   if constexpr (Multiplied<T>) {
     using Block = TileBlock<Width>;
     using Queries = SharedRows<T, Block::kRows, Width>;
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(TileBlock<Width>::kThreads)
       const std::int64_t head = task / blocks;
       const std::int64_t first = task % blocks * Block::kRows;
       const std::int64_t query = first + Block::own_row() + Tile::own_row();
-      const HeadRows<T> q = operands.q_of(head), k = operands.k_of(head), v = operands.v_of(head);
+      const HeadRows<const T> q = operands.q_of(head), k = operands.k_of(head), v = operands.v_of(head);
       const QueryScores<T> scores_of = operands.scores_of(head, query);
       KeptKeys kept = operands.kept_by(head, query);
       Sums sums[Width / kEdge];
@@ -87,8 +87,7 @@ __global__ void __launch_bounds__(TileBlock<Width>::kThreads)
         add_products(tile, values, sums);
       }
       sum = Lanes{2}.sum(sum);
-      store_sums(sums, tile, out + head * q.count * v.channels, first + Block::own_row(), q.count, v.channels,
-                 sum == 0 ? 0.0f : kept.factor() / sum);
+      store_sums(sums, tile, out.of_head(head), first + Block::own_row(), sum == 0 ? 0.0f : kept.factor() / sum);
       if (warp_lane() % 2 == 0 && query < q.count) store_norms(norms, head * q.count + query, reference, sum);
     }
   }
@@ -109,16 +108,16 @@ bool attention_has_tiles(const checks::AttentionExtents& extents, DType dtype, D
   return attributes.ptxVersion >= 80;
 }
 
-void attention_by_tiles(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
-                        const AttentionScores& scores, const Tensor& out_rows, const Tensor& norms) {
+void attention_by_tiles(const checks::AttentionExtents& extents, const Heads& q, const Heads& k, const Heads& v,
+                        const AttentionScores& scores, const Heads& result, const Tensor& norms) {
   if (norms.numel() == 0) return;
-  const Device device = out_rows.device();
+  const Device device = result.device();
   const gpu::DeviceGuard guard(device);
   visit_tiles(q.dtype(), extents, [&]<class T, int Width>() {
     using Block = TileBlock<Width>;
     const std::int64_t blocks = extents.batch * extents.heads * Block::blocks_of(extents.queries);
     attention_tiles_forward<T, Width><<<blocks_for(blocks, 1), Block::kThreads, 0, gpu::current(device)>>>(
-        operands_of<T>(extents, q, k, v, scores), out<T>(out_rows), out<float>(norms));
+        operands_of<T>(extents, q, k, v, scores), written_heads<T>(result), out<float>(norms));
     check_launch("attention");
   });
 }

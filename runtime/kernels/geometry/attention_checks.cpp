@@ -10,9 +10,25 @@ namespace lockstep::kernels::checks {
 
 namespace {
 
-AttentionExtents extents_of(const Check& check, const Tensor& q, const Tensor& k, const Tensor& v,
+void shape(const Check& check, const char* name, const Heads& heads, const Shape& expected) {
+  if (heads.is_dense()) {
+    check.shape(name, heads.tensor(), expected);
+    return;
+  }
+  check.defined(name, heads.tensor()).that(heads.shape() == expected, [&] {
+    return std::string(name) + " must be " + expected.str() + ", found heads " + heads.shape().str();
+  });
+}
+
+/// Of the dtype and the shape of `model`, wherever they lie.
+void like(const Check& check, const char* name, const Heads& heads, const Heads& model) {
+  check.dtype(name, heads.tensor(), model.dtype());
+  shape(check, name, heads, model.shape());
+}
+
+AttentionExtents extents_of(const Check& check, const Heads& q, const Heads& k, const Heads& v,
                             const AttentionScores& scores) {
-  check.floating("q", q).dtype("k", k, q.dtype()).dtype("v", v, q.dtype());
+  check.floating("q", q.tensor()).dtype("k", k.tensor(), q.dtype()).dtype("v", v.tensor(), q.dtype());
   check.that(q.shape().rank() == 4 && k.shape().rank() == 4 && v.shape().rank() == 4, [&] {
     return "q " + q.shape().str() + ", k " + k.shape().str() + " and v " + v.shape().str() +
            " must be [batch, heads, T, channels]";
@@ -26,8 +42,8 @@ AttentionExtents extents_of(const Check& check, const Tensor& q, const Tensor& k
                                  .value_channels = v.size(3)};
   check.that(extents.kv_heads == extents.heads || (extents.kv_heads > 0 && extents.heads % extents.kv_heads == 0),
              [&] { return "the heads of k " + k.shape().str() + " must divide those of q " + q.shape().str(); });
-  check.shape("k", k, {extents.batch, extents.kv_heads, extents.keys, extents.channels});
-  check.shape("v", v, {extents.batch, extents.kv_heads, extents.keys, extents.value_channels});
+  shape(check, "k", k, {extents.batch, extents.kv_heads, extents.keys, extents.channels});
+  shape(check, "v", v, {extents.batch, extents.kv_heads, extents.keys, extents.value_channels});
   if (!(scores.dropout.p >= 0 && scores.dropout.p <= 1)) {
     throw UsageError("attention: dropout's p must be in [0, 1], found " + std::to_string(scores.dropout.p));
   }
@@ -45,34 +61,34 @@ AttentionExtents extents_of(const Check& check, const Tensor& q, const Tensor& k
   return extents;
 }
 
-void results(const Check& check, const AttentionExtents& extents, const Tensor& q, const Tensor& out,
+void results(const Check& check, const AttentionExtents& extents, const Heads& q, const Heads& out,
              const Tensor& norms) {
-  check.dtype("out", out, q.dtype())
-      .shape("out", out, {extents.batch, extents.heads, extents.queries, extents.value_channels})
-      .dtype("norms", norms, accumulation_dtype(q.dtype()))
+  check.dtype("out", out.tensor(), q.dtype());
+  shape(check, "out", out, {extents.batch, extents.heads, extents.queries, extents.value_channels});
+  check.dtype("norms", norms, accumulation_dtype(q.dtype()))
       .shape("norms", norms, {extents.batch, extents.heads, extents.queries, 2});
 }
 
 }  // namespace
 
-AttentionExtents attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                           const Tensor& out, const Tensor& norms) {
+AttentionExtents attention(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores,
+                           const Heads& out, const Tensor& norms) {
   const Check check("attention");
   const AttentionExtents extents = extents_of(check, q, k, v, scores);
   results(check, extents, q, out, norms);
   return extents;
 }
 
-AttentionExtents attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                                    const Tensor& out, const Tensor& norms, const Tensor& dout, const Tensor& dq,
-                                    const Tensor& dk, const Tensor& dv) {
+AttentionExtents attention_backward(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores,
+                                    const Heads& out, const Tensor& norms, const Heads& dout, const Heads& dq,
+                                    const Heads& dk, const Heads& dv) {
   const Check check("attention_backward");
   const AttentionExtents extents = extents_of(check, q, k, v, scores);
   results(check, extents, q, out, norms);
-  check.like("dout", dout, out);
-  if (dq.defined()) check.like("dq", dq, q);
-  if (dk.defined()) check.like("dk", dk, k);
-  if (dv.defined()) check.like("dv", dv, v);
+  like(check, "dout", dout, out);
+  if (dq.defined()) like(check, "dq", dq, q);
+  if (dk.defined()) like(check, "dk", dk, k);
+  if (dv.defined()) like(check, "dv", dv, v);
   return extents;
 }
 

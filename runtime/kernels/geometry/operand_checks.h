@@ -11,6 +11,7 @@
 
 namespace lockstep::kernels {
 
+class Heads;
 enum class PairSide : std::uint8_t;
 struct ArenaSegment;
 struct ArenaSlice;
@@ -72,12 +73,12 @@ void global_average_pool(const Tensor& x, const Tensor& y);
 struct AttentionExtents {
   std::int64_t batch, heads, kv_heads, queries, keys, channels, value_channels;
 };
-AttentionExtents attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                           const Tensor& out, const Tensor& norms);
+AttentionExtents attention(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores,
+                           const Heads& out, const Tensor& norms);
 /// Undefined gradients are not looked at.
-AttentionExtents attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                                    const Tensor& out, const Tensor& norms, const Tensor& dout, const Tensor& dq,
-                                    const Tensor& dk, const Tensor& dv);
+AttentionExtents attention_backward(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores,
+                                    const Heads& out, const Tensor& norms, const Heads& dout, const Heads& dq,
+                                    const Heads& dk, const Heads& dv);
 
 void softmax(const Tensor& x, const Tensor& y);
 void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx);

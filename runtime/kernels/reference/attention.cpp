@@ -13,14 +13,46 @@ namespace lockstep::kernels::reference {
 
 namespace {
 
+/// Calls visit(element) with the first element of each row of each head.
+template <class Visit>
+void for_each_row_of_heads(const Heads& heads, Visit visit) {
+  for (std::int64_t head = 0; head < heads.size(0) * heads.size(1); ++head) {
+    for (std::int64_t row = 0; row < heads.size(2); ++row) {
+      visit(static_cast<std::size_t>(heads.first_of(head) + row * heads.steps().row));
+    }
+  }
+}
+
+/// The heads' values, one head behind the other.
+Values load_heads(const Heads& heads) {
+  const Values all = load(heads.tensor());
+  if (heads.is_dense()) return all;
+  Values values;
+  for_each_row_of_heads(heads, [&](std::size_t row) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(row);
+    values.insert(values.end(), first, first + static_cast<std::ptrdiff_t>(heads.size(3)));
+  });
+  return values;
+}
+
+void store_heads(const Values& values, const Heads& heads) {
+  if (heads.is_dense()) return store(values, heads.tensor());
+  Values all = load(heads.tensor());  // beside them lie others
+  auto next = values.begin();
+  for_each_row_of_heads(heads, [&](std::size_t row) {
+    for (std::size_t c = 0; c < static_cast<std::size_t>(heads.size(3)); ++c) all[row + c] = *next++;
+  });
+  store(all, heads.tensor());
+}
+
 /// One row of scores at a time: a query of a head against all keys.
 class Scores {
  public:
-  Scores(const checks::AttentionExtents& extents, const AttentionScores& scores, const Tensor& q, const Tensor& k)
+  Scores(const checks::AttentionExtents& extents, const AttentionScores& scores, const Heads& q, const Heads& k)
       : extents_(extents),
         scores_(scores),
-        q_(load(q)),
-        k_(load(k)),
+        q_(load_heads(q)),
+        k_(load_heads(k)),
         mask_(scores.mask.defined() ? load(scores.mask) : Values()),
         moved_(scores.dropout.key.position != nullptr ? *scores.dropout.key.position : StepPosition{}),
         rng_(scores.dropout.key.seed, CounterRng::Purpose::kDropout, scores.dropout.key.layer,
@@ -85,11 +117,11 @@ void for_each_query(const checks::AttentionExtents& extents, Visit visit) {
   }
 }
 
-void attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
+void attention(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores, const Heads& out,
                const Tensor& norms) {
   const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, norms);
   Scores rows(extents, scores, q, k);
-  const Values values = load(v);
+  const Values values = load_heads(v);
   Values result(static_cast<std::size_t>(out.numel()), 0.0);
   Values kept_norms;
   for_each_query(extents, [&](std::int64_t h, std::int64_t i) {
@@ -110,16 +142,15 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
       }
     }
   });
-  store(result, out);
+  store_heads(result, out);
   store(kept_norms, norms);
 }
 
-void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                        const Tensor& out, const Tensor& norms, const Tensor& dout, const Tensor& dq, const Tensor& dk,
-                        const Tensor& dv) {
+void attention_backward(const Heads& q, const Heads& k, const Heads& v, const AttentionScores& scores, const Heads& out,
+                        const Tensor& norms, const Heads& dout, const Heads& dq, const Heads& dk, const Heads& dv) {
   const checks::AttentionExtents extents = checks::attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
   Scores rows(extents, scores, q, k);
-  const Values values = load(v), result = load(out), slope = load(dout), kept_norms = load(norms);
+  const Values values = load_heads(v), result = load_heads(out), slope = load_heads(dout), kept_norms = load(norms);
   Values of_q(static_cast<std::size_t>(q.numel()), 0.0), of_k(static_cast<std::size_t>(k.numel()), 0.0),
       of_v(static_cast<std::size_t>(v.numel()), 0.0);
   const auto channels = static_cast<std::size_t>(extents.channels);
@@ -146,9 +177,9 @@ void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const
       }
     }
   });
-  if (dq.defined()) store(of_q, dq);
-  if (dk.defined()) store(of_k, dk);
-  if (dv.defined()) store(of_v, dv);
+  if (dq.defined()) store_heads(of_q, dq);
+  if (dk.defined()) store_heads(of_k, dk);
+  if (dv.defined()) store_heads(of_v, dv);
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kMean, CastPolicy::kNone},
     // Attention.
     {Op::kScaledDotProductAttention, CastPolicy::kLowerPrecision},
+    {Op::kPackedAttention, CastPolicy::kLowerPrecision},
     // Losses made of operations.
     {Op::kNll, CastPolicy::kFloat32},
     {Op::kCtc, CastPolicy::kFloat32},

@@ -43,6 +43,11 @@ TEST(OperationWork, AttentionIsScoresAndTheirSum) {
   const double scores = 2 * 3 * 7 * 9;
   EXPECT_EQ(forward_work("scaled_dot_product_attention", {y}, {q, k, v}).operations, 2 * scores * (4 + 5));
   EXPECT_DOUBLE_EQ(backward_work("scaled_dot_product_attention", {y}, {q, k, v}).operations, 5 * scores * (4 + 5));
+  // Three heads of queries and one of keys and values, in sequences of 7.
+  const Tensor packed = shaped({2, 7, 5 * 4}), joined = shaped({2, 7, 3 * 4});
+  const double of_packed = 2 * 3 * 7 * 7;
+  EXPECT_EQ(forward_work("packed_attention", {joined}, {packed}).operations, 2 * of_packed * (4 + 4));
+  EXPECT_DOUBLE_EQ(backward_work("packed_attention", {joined}, {packed}).operations, 5 * of_packed * (4 + 4));
 }
 
 TEST(OperationWork, OthersHaveBytesAlone) {

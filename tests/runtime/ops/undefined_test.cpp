@@ -122,6 +122,7 @@ TEST(UndefinedArgument, OfSeveralIsNamed) {
       {"conv: the weight", [] { conv(x(), none, {}, {}); }},
       {"conv_transpose: the weight", [] { conv_transpose(x(), none, {}, {}); }},
       {"scaled_dot_product_attention: k", [] { scaled_dot_product_attention(x(), none, x()); }},
+      {"packed_attention", [] { packed_attention(none, 1, 1); }},
       {"embedding: the weight", [] { embedding(none, places()); }},
       {"embedding: indices", [] { embedding(x(), none); }},
       {"gather: indices", [] { gather(x(), 0, none); }},

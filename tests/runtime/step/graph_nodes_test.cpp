@@ -94,8 +94,8 @@ TEST_F(GraphNodes, OfABlockOfATransformerAreThoseListed) {
       EXPECT_LE(found.of_block, listed.of_block + 4);
     }
   };
-  expect(counted(model_zoo::GptOptions(), true), {44, 29});
-  expect(counted(model_zoo::BertOptions(), false), {52, 53});
+  expect(counted(model_zoo::GptOptions(), true), {36, 29});
+  expect(counted(model_zoo::BertOptions(), false), {44, 53});
 }
 
 }  // namespace

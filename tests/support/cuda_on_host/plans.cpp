@@ -59,11 +59,13 @@ bool MatmulPlans::run(const MatmulProblem& p, const MatmulData& data) {
 
 bool run_on_host(const AttentionProblem& p, const AttentionData& data) {
   gpu::emulation::append(gpu::current_stream(gpu::emulation::device()), [=] {
-    const auto dense = [&](const void* address, std::int64_t heads, std::int64_t length) {
-      return matrix(address, p.dtype, Shape{p.batch, heads, length, p.channels});
+    const auto place = [&](const void* address, std::int64_t count, std::int64_t length, const HeadSteps& steps) {
+      if (steps.row == p.channels) return Heads(matrix(address, p.dtype, Shape{p.batch, count, length, p.channels}));
+      return Heads(matrix(address, p.dtype, Shape{p.batch, length, steps.row}), 0, count, p.channels);
     };
-    const Tensor q = dense(data.q, p.heads, p.queries), k = dense(data.k, p.kv_heads, p.keys),
-                 v = dense(data.v, p.kv_heads, p.keys), out = dense(data.out, p.heads, p.queries);
+    const Heads q = place(data.q, p.heads, p.queries, p.steps.q), k = place(data.k, p.kv_heads, p.keys, p.steps.k),
+                v = place(data.v, p.kv_heads, p.keys, p.steps.v),
+                out = place(data.out, p.heads, p.queries, p.steps.out);
     const AttentionScores scores{.scale = p.scale, .causal = p.causal};
     const Tensor norms = Tensor::zeros({p.batch, p.heads, p.queries, 2}, DType::kFloat32, kCpu);
     auto* const halves = static_cast<float*>(norms.data());
@@ -74,9 +76,10 @@ bool run_on_host(const AttentionProblem& p, const AttentionData& data) {
       return;
     }
     for (std::int64_t i = 0; i < norms.numel() / 2; ++i) halves[2 * i] = stats[i];
-    cpu_backend().attention_backward(q, k, v, scores, out, norms, dense(data.dout, p.heads, p.queries),
-                                     dense(data.dq, p.heads, p.queries), dense(data.dk, p.kv_heads, p.keys),
-                                     dense(data.dv, p.kv_heads, p.keys));
+    cpu_backend().attention_backward(q, k, v, scores, out, norms, place(data.dout, p.heads, p.queries, p.steps.out),
+                                     place(data.dq, p.heads, p.queries, p.steps.q),
+                                     place(data.dk, p.kv_heads, p.keys, p.steps.k),
+                                     place(data.dv, p.kv_heads, p.keys, p.steps.v));
   });
   return true;
 }

@@ -33,6 +33,13 @@ struct Kept<Tensor> {
 };
 
 template <>
+struct Kept<Heads> {
+  explicit Kept(const Heads& argument) : value(argument.of(gpu::emulation::on_host(argument.tensor()))) {}
+  const Heads& get() const { return value; }
+  Heads value;
+};
+
+template <>
 struct Kept<Epilogue> {
   explicit Kept(const Epilogue& argument) : value(argument) {
     for (Tensor* tensor : {&value.bias, &value.preactivation, &value.derivative_at, &value.bias_gradient}) {

@@ -17,11 +17,16 @@ constexpr std::int64_t kKeys = AttentionHead::kKeys;
 
 std::int64_t padded(std::int64_t columns) { return (columns + kColumnUnit - 1) / kColumnUnit * kColumnUnit; }
 
-/// Rows of an input as float32: where they lie, or widened into `buffer`.
-const float* rows_of(Input in, std::int64_t first, std::int64_t rows, std::int64_t channels, float* buffer) {
-  const Input from = in.from(first * channels);
-  if (in.dtype == DType::kFloat32) return static_cast<const float*>(from.data);
-  widen(from, rows * channels, buffer);
+/// Rows of an input as float32, one behind the other: where they lie, or brought into `buffer`. Rows that lie apart are
+/// copied: a step that is a multiple of 4096 bytes would have them evict each other from the first-level cache.
+const float* rows_of(const InputRows& in, std::int64_t first, std::int64_t rows, std::int64_t channels, float* buffer) {
+  if (in.step == channels) {
+    const Input from = in[first];
+    if (from.dtype == DType::kFloat32) return static_cast<const float*>(from.data);
+    widen(from, rows * channels, buffer);
+    return buffer;
+  }
+  for (std::int64_t r = 0; r < rows; ++r) widen(in[first + r], channels, buffer + r * channels);
   return buffer;
 }
 
@@ -35,14 +40,17 @@ void transpose_into(const float* rows, std::int64_t count, std::int64_t channels
   }
 }
 
-/// The rows back in their dtype: out[i, c] = factors[i] * from[c * kQueries + i].
-void transpose_out(const float* from, std::int64_t count, std::int64_t channels, const float* factors, Output out,
-                   float* buffer) {
-  float* const rows = out.dtype == DType::kFloat32 ? static_cast<float*>(out.data) : buffer;
+/// The rows back in their dtype: out[i, c] = factors[i] * from[c * kQueries + i], from row `first` of out on.
+void transpose_out(const float* from, std::int64_t count, std::int64_t channels, const float* factors,
+                   const OutputRows& out, std::int64_t first, float* buffer) {
+  const bool is_wide = out.data.dtype == DType::kFloat32;
   for (std::int64_t i = 0; i < count; ++i) {
-    for (std::int64_t c = 0; c < channels; ++c) rows[i * channels + c] = factors[i] * from[c * kQueries + i];
+    float* const row = is_wide ? static_cast<float*>(out[first + i].data) : buffer + i * channels;
+    for (std::int64_t c = 0; c < channels; ++c) row[c] = factors[i] * from[c * kQueries + i];
   }
-  if (rows == buffer) narrow(buffer, count * channels, out);
+  if (is_wide) return;
+  if (out.step == channels) return narrow(buffer, count * channels, out[first]);
+  for (std::int64_t i = 0; i < count; ++i) narrow(buffer + i * channels, channels, out[first + i]);
 }
 
 /// Copies of rows whose columns are padded with zeros.
@@ -127,7 +135,7 @@ class Pieces {
   float* next_;
 };
 
-void attention(const AttentionHead& head, std::int64_t first, std::int64_t count, Output out, float* norms,
+void attention(const AttentionHead& head, std::int64_t first, std::int64_t count, OutputRows out, float* norms,
                float* scratch) {
   const std::int64_t d = head.channels;
   const std::int64_t dv = head.value_channels;
@@ -187,7 +195,7 @@ void attention(const AttentionHead& head, std::int64_t first, std::int64_t count
     norms[2 * i] = blind ? 0.0f : max[i];
     norms[2 * i + 1] = blind ? std::numeric_limits<float>::infinity() : std::log(sum[i]);
   }
-  transpose_out(sums, count, dv, factor, out, wide_values);
+  transpose_out(sums, count, dv, factor, out, 0, wide_values);
 }
 
 /// The sum over channels of a * b, for each row.
@@ -267,12 +275,12 @@ void attention_backward(const AttentionHead& head, const AttentionGradients& gra
         multiply_matrices(true, block.keys, padded(d), count, {score_slopes, kQueries, 1}, query_rows, padded(d),
                           gradients.dk + block.first_key * padded(d), padded(d));
       }
-      if (gradients.dq.data != nullptr) {
+      if (gradients.dq.data.data != nullptr) {
         multiply_matrices(true, d, lanes, block.keys, {keys, 1, d}, score_slopes, kQueries, query_slopes, kQueries);
       }
     });
-    if (gradients.dq.data != nullptr) {
-      transpose_out(query_slopes, count, d, scales, gradients.dq.from(first * d), wide_keys);
+    if (gradients.dq.data.data != nullptr) {
+      transpose_out(query_slopes, count, d, scales, gradients.dq, first, wide_keys);
     }
   }
 }

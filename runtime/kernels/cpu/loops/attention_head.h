@@ -11,6 +11,20 @@
 
 namespace lockstep::kernels::cpu {
 
+/// Rows of a head, `step` elements from one to the next.
+struct InputRows {
+  Input data;
+  std::int64_t step;
+
+  Input operator[](std::int64_t row) const { return data.from(row * step); }
+};
+struct OutputRows {
+  Output data;
+  std::int64_t step;
+
+  Output operator[](std::int64_t row) const { return data.from(row * step); }
+};
+
 /// One head of an attention. Its queries [queries, channels], keys [keys, channels], values [keys, value_channels].
 struct AttentionHead {
   /// A block of queries, and of keys: their scores and the rows that they are made of fit the caches.
@@ -21,7 +35,7 @@ struct AttentionHead {
     return 3 * kKeys * kQueries + 6 * (kQueries + kKeys) * (channels + value_channels + 16);
   }
 
-  Input q, k, v;
+  InputRows q, k, v;
   std::int64_t queries, keys, channels, value_channels;
   float scale;
   bool causal;
@@ -35,9 +49,9 @@ struct AttentionHead {
 
 /// The further inputs of a head's backward pass, and its results, each written where its data is not null.
 struct AttentionGradients {
-  Input out, dout;
+  InputRows out, dout;
   const float* norms;
-  Output dq;
+  OutputRows dq;
   // dk [keys, channels] and dv [keys, value_channels], which are added to. Lines are padded to a multiple of 16.
   float* dk;
   float* dv;
@@ -56,7 +70,7 @@ struct AttentionRows {
 
 /// The inputs of the backward pass of these queries.
 struct AttentionRowSlopes {
-  Input out, dout;       ///< their rows
+  Input out, dout;       ///< their rows, which follow one another
   const float* norms;    ///< their pairs
   float* probabilities;  ///< slopes of the probabilities, dout . v, as AttentionRows; they are overwritten
 };

@@ -194,7 +194,7 @@ struct ProductLoops {
 /// One head. `scratch` holds AttentionHead::scratch() floats, aligned to a cache line.
 struct AttentionLoops {
   /// Queries [first, first + n) of a head, n <= kQueries: their rows of `out`, and of norms.
-  void (*attention)(const AttentionHead& head, std::int64_t first, std::int64_t n, Output out, float* norms,
+  void (*attention)(const AttentionHead& head, std::int64_t first, std::int64_t n, OutputRows out, float* norms,
                     float* scratch);
   void (*attention_backward)(const AttentionHead& head, const AttentionGradients& gradients, float* scratch);
   // The same between products that others compute. `products`, q . k, are overwritten; room: AttentionRows::room().

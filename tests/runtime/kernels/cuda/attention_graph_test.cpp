@@ -84,7 +84,9 @@ class AttentionGraphOfGpu : public testing::TestWithParam<DescribedGpu> {
     described = GetParam().compute_capability;
   }
 
-  std::vector<AttentionProblem> problems(AttentionPass pass, const Attended& a, DType dtype) const {
+  /// `packed`: heads lie in sequences, queries, keys and values behind one another.
+  std::vector<AttentionProblem> problems(AttentionPass pass, const Attended& a, DType dtype,
+                                         bool packed = false) const {
     const checks::AttentionExtents extents{.batch = a.batch,
                                            .heads = a.heads,
                                            .kv_heads = a.kv_heads,
@@ -92,7 +94,16 @@ class AttentionGraphOfGpu : public testing::TestWithParam<DescribedGpu> {
                                            .keys = a.queries,
                                            .channels = a.channels,
                                            .value_channels = a.channels};
-    return cudnn_attention(pass, extents, dtype, {.scale = 0.125, .causal = a.causal},
+    AttentionSteps steps = AttentionSteps::dense(extents);
+    if (packed) {
+      const auto in_sequences = [&](std::int64_t heads) {
+        const std::int64_t width = heads * a.channels;
+        return HeadSteps{a.queries * width, a.channels, width};
+      };
+      steps.q = steps.k = steps.v = in_sequences(a.heads + 2 * a.kv_heads);
+      steps.out = in_sequences(a.heads);
+    }
+    return cudnn_attention(pass, extents, steps, dtype, {.scale = 0.125, .causal = a.causal},
                            {GetParam().compute_capability / 10, cudnnGetVersion()});
   }
 
@@ -104,12 +115,14 @@ TEST_P(AttentionGraphOfGpu, EveryPassOfEveryModelHasAnEngine) {
   for (const Attended& attended : models()) {
     for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
       for (const AttentionPass pass : {AttentionPass::kForward, AttentionPass::kBackward}) {
-        const std::vector<AttentionProblem> parts = problems(pass, attended, dtype);
-        EXPECT_FALSE(parts.empty()) << attended.where;
-        for (std::size_t i = 0; i < parts.size(); ++i) {
-          if (i > 0 && parts[i] == parts[i - 1]) continue;
-          EXPECT_FALSE(CudnnPlan::candidates(target_, graph_of(parts[i])).empty())
-              << attended.where << ": " << key_of(parts[i]);
+        for (const bool packed : {false, true}) {
+          const std::vector<AttentionProblem> parts = problems(pass, attended, dtype, packed);
+          EXPECT_FALSE(parts.empty()) << attended.where;
+          for (std::size_t i = 0; i < parts.size(); ++i) {
+            if (i > 0 && parts[i] == parts[i - 1]) continue;
+            EXPECT_FALSE(CudnnPlan::candidates(target_, graph_of(parts[i])).empty())
+                << attended.where << ": " << key_of(parts[i]);
+          }
         }
       }
     }

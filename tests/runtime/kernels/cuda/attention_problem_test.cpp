@@ -23,7 +23,10 @@ struct Call {
   AttentionScores scores{.scale = 0.125, .causal = true};
   AttentionLibrary library = kHopper;
 
-  std::vector<AttentionProblem> parts() const { return cudnn_attention(pass, extents, dtype, scores, library); }
+  std::vector<AttentionProblem> parts() const { return parts(AttentionSteps::dense(extents)); }
+  std::vector<AttentionProblem> parts(const AttentionSteps& steps) const {
+    return cudnn_attention(pass, extents, steps, dtype, scores, library);
+  }
 };
 
 template <class Change>
@@ -157,6 +160,43 @@ TEST(AttentionChoice, PartsCoverEveryHeadOnce) {
   }
 }
 
+/// Steps of heads in sequences: q, k and v behind one another, out by itself.
+AttentionSteps in_sequences(const checks::AttentionExtents& e, std::int64_t padding = 0) {
+  const auto steps = [&](std::int64_t heads) {
+    const std::int64_t width = heads * e.channels + padding;
+    return HeadSteps{e.queries * width, e.channels, width};
+  };
+  const HeadSteps packed = steps(e.heads + 2 * e.kv_heads);
+  return {packed, packed, packed, steps(e.heads)};
+}
+
+TEST(AttentionChoice, CudnnReadsHeadsWhereTheyLie) {
+  for (const AttentionPass pass : {AttentionPass::kForward, AttentionPass::kBackward}) {
+    const Call call{.pass = pass};
+    const std::vector<AttentionProblem> parts = call.parts(in_sequences(call.extents));
+    ASSERT_EQ(parts.size(), 1u);
+    EXPECT_EQ(parts[0].steps, in_sequences(call.extents));
+    EXPECT_NE(key_of(parts[0]), key_of(call.parts()[0]));
+    EXPECT_TRUE(call.parts(in_sequences(call.extents, 4)).empty()) << "rows that begin at 8 bytes";
+    Call large = call;
+    large.extents.batch = 1000;
+    EXPECT_FALSE(large.parts().empty());
+    EXPECT_TRUE(large.parts(in_sequences(large.extents)).empty()) << "more elements of memory than an int counts";
+  }
+}
+
+TEST(AttentionChoice, PartsOfOneSampleAreTheSameProblem) {
+  Call call{.pass = AttentionPass::kBackward};
+  call.extents = {
+      .batch = 2, .heads = 32, .kv_heads = 8, .queries = 4096, .keys = 4096, .channels = 128, .value_channels = 128};
+  const std::vector<AttentionProblem> parts = call.parts(in_sequences(call.extents));
+  ASSERT_EQ(parts.size(), 8u);
+  for (const AttentionProblem& part : parts) {
+    EXPECT_EQ(part, parts[0]);
+    EXPECT_EQ(part.steps.q, (HeadSteps{8 * 128, 128, 48 * 128}));
+  }
+}
+
 AttentionProblem problem() { return Call().parts().at(0); }
 
 TEST(AttentionProblem, ItsKeyIsOneReadableLine) {
@@ -183,6 +223,12 @@ TEST(AttentionProblem, ProblemsThatDifferAnywhereHaveKeysOfTheirOwn) {
   differ([](AttentionProblem& p) { p.dtype = DType::kFloat16; });
   differ([](AttentionProblem& p) { p.causal = false; });
   differ([](AttentionProblem& p) { p.scale = 0.1250001f; });
+  for (HeadSteps AttentionSteps::*const of :
+       {&AttentionSteps::q, &AttentionSteps::k, &AttentionSteps::v, &AttentionSteps::out}) {
+    differ([=](AttentionProblem& p) { (p.steps.*of).sample += 64; });
+    differ([=](AttentionProblem& p) { (p.steps.*of).head += 64; });
+    differ([=](AttentionProblem& p) { (p.steps.*of).row += 64; });
+  }
 }
 
 }  // namespace

@@ -181,6 +181,72 @@ TEST_P(AttentionLoops, ResultsDoNotDependOnTheNumberOfThreads) {
   });
 }
 
+/// Queries, keys and values lie in sequences, the results and their slopes in others, and so do the gradients.
+TEST_P(AttentionLoops, HeadsThatLieInSequencesGiveTheSameBits) {
+  struct Case {
+    std::int64_t batch, heads, kv_heads, length, channels;
+    bool causal;
+    double dropout;
+  };
+  for (const Case& c : {Case{2, 4, 2, 5, 3, false, 0},
+                        {1, 2, 1, 70, 8, true, 0},
+                        {2, 4, 2, 150, 32, true, 0},
+                        {2, 2, 2, 100, 64, false, 0.3},
+                        {2, 1, 1, 64, 33, true, 0}}) {
+    SCOPED_TRACE(c.length);
+    const std::int64_t width = (c.heads + 2 * c.kv_heads) * c.channels;
+    const auto on = tested();
+    const Tensor packed = on(random({c.batch, c.length, width}, 1)),
+                 dy = on(random({c.batch, c.length, c.heads * c.channels}, 2));
+    const auto heads = [&](const Tensor& in, std::int64_t first, std::int64_t count) {
+      return Heads(in, first * c.channels, count, c.channels);
+    };
+    const auto dense = [&](const Heads& from) {
+      const Tensor copy = on.empty(from.shape());
+      Movement::on(device()).copy_strided(from.tensor(), from.walk(), from.shape(), copy, dense_walk(copy.shape()));
+      return copy;
+    };
+    const Heads q = heads(packed, 0, c.heads), k = heads(packed, c.heads, c.kv_heads),
+                v = heads(packed, c.heads + c.kv_heads, c.kv_heads), dout = heads(dy, 0, c.heads);
+    const AttentionScores scores{
+        .scale = 0.3,
+        .causal = c.causal,
+        .dropout = {.p = c.dropout, .key = {.seed = 3}, .elements_of_sample = c.heads * c.length * c.length}};
+    const Tensor y = on.zeros(dy.shape(), dtype()), dpacked = on.zeros(packed.shape(), dtype());
+    const Tensor norms = on.empty({c.batch, c.heads, c.length, 2}, DType::kFloat32);
+    const Heads out = heads(y, 0, c.heads), dq = heads(dpacked, 0, c.heads), dk = heads(dpacked, c.heads, c.kv_heads),
+                dv = heads(dpacked, c.heads + c.kv_heads, c.kv_heads);
+    on->attention(q, k, v, scores, out, norms);
+    on->attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
+
+    const Tensor of_q = dense(q), of_k = dense(k), of_v = dense(v), of_dout = dense(dout);
+    const Tensor result = on.empty(of_q.shape()), same_norms = on.empty(norms.shape(), DType::kFloat32);
+    const Tensor grad_q = on.empty(of_q.shape()), grad_k = on.empty(of_k.shape()), grad_v = on.empty(of_v.shape());
+    on->attention(of_q, of_k, of_v, scores, result, same_norms);
+    on->attention_backward(of_q, of_k, of_v, scores, result, same_norms, of_dout, grad_q, grad_k, grad_v);
+    EXPECT_EQ(bytes_of(dense(out)), bytes_of(result));
+    EXPECT_EQ(bytes_of(norms), bytes_of(same_norms));
+    EXPECT_EQ(bytes_of(dense(dq)), bytes_of(grad_q));
+    EXPECT_EQ(bytes_of(dense(dk)), bytes_of(grad_k));
+    EXPECT_EQ(bytes_of(dense(dv)), bytes_of(grad_v));
+
+    // What is not asked for stays as it was.
+    const Tensor untouched = on.zeros(packed.shape(), dtype());
+    on->attention_backward(q, k, v, scores, out, norms, dout, {}, heads(untouched, c.heads, c.kv_heads), {});
+    EXPECT_EQ(bytes_of(dense(heads(untouched, c.heads, c.kv_heads))), bytes_of(grad_k));
+    EXPECT_EQ(values_of(dense(heads(untouched, 0, c.heads))), std::vector<double>(values_of(of_q).size(), 0.0));
+  }
+}
+
+TEST(Heads, ThatDoNotLieInTheirSequencesAreRefused) {
+  const Tensor sequences = Tensor::zeros({2, 3, 12}, DType::kFloat32);
+  EXPECT_EQ(Heads(sequences, 4, 2, 4).shape(), (Shape{2, 2, 3, 4}));
+  EXPECT_THROW(Heads(sequences, 5, 2, 4), ShapeError);
+  EXPECT_THROW(Heads(sequences, -4, 2, 4), ShapeError);
+  EXPECT_THROW(Heads(sequences, 0, -1, 4), ShapeError);
+  EXPECT_THROW(Heads(Tensor::zeros({2, 1, 3, 12}, DType::kFloat32), 0, 1, 12), ShapeError);
+}
+
 TEST_P(AttentionLoops, WrongShapesAreRefused) {
   const auto on = tested();
   const auto attention = [&](const Shape& q, const Shape& k, const Shape& v, const Tensor& mask) {
