@@ -22,7 +22,7 @@ from gpu.process import run
 BENCHES = ["lockstep", "step_bench", "gpu_bench"]
 LIMIT = 56 << 20  # bytes of an archive, at most: with the sources it travels in 64 MiB
 # The programs have most of their bytes in common: the window reaches over several of them.
-FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 128 << 20}]
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 128 << 20}]
 THEIRS = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+|gomp|atomic|cuda|cudart|cublas.*"
                     r"|cudnn.*|curand|nvrtc.*|nvJitLink|nvidia.*|nccl))\.so")
 # Open MPI's plug-ins for networks, which need drivers and a hundred MiB of libraries.
