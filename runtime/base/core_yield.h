@@ -12,9 +12,9 @@ class YieldChoice {
  public:
   using Clock = std::chrono::steady_clock;
 
-  static constexpr auto kLate = std::chrono::microseconds(100);
+  static constexpr auto kLate = std::chrono::microseconds(500);
   /// Long beside a time slice, so that trying again costs little.
-  static constexpr auto kWhile = std::chrono::milliseconds(100);
+  static constexpr auto kWhile = std::chrono::milliseconds(50);
 
   bool yields(Clock::time_point now) const { return now >= again_; }
   void yielded(Clock::time_point before, Clock::time_point after) {

@@ -26,8 +26,8 @@ void note(OperationTimes::Pass& pass, const ops::OperationWork& work) {
   pass.work += work;
 }
 
-void take_implementation(OperationTimes::Pass& pass) {
-  if (const char* const name = kernels::take_implementation()) pass.implementation = name;
+void take(OperationTimes::Pass& pass, const char* implementation) {
+  if (implementation != nullptr) pass.implementation = implementation;
 }
 
 }  // namespace
@@ -78,65 +78,88 @@ StepClock::StepClock(Device device, Now now, Sink sink)
     : device_(device), now_(std::move(now)), sink_(std::move(sink)) {}
 
 StepClock::~StepClock() {
-  if (running_) stop();
+  if (running_) detach();
 }
 
 void StepClock::begin() {
   if (running_) throw UsageError("a StepClock that begins a step within a step", "Call end() before.");
+  if (device_ != kCpu) {
+    stream_ = Stream::current(device_);
+    stream_->synchronize();
+    begin_.emplace(*stream_);
+  }
   running_ = true;
   outer_records_ = autograd::observe_records(this);
   outer_ranges_ = observe_ranges(this);
   placed_.clear();
+  open_.clear();
+  looks_.clear();
+  failure_ = nullptr;
+  time_of_look_.reset();
   latest_ = {};
   times_ = {};
   loose_ = nanoseconds(0);
   phase_ = StepPart::kRest;
   kernels::take_implementation();
-  failure_ = nullptr;
-  wait_for_device();
   last_ = loose_begin_ = phase_begin_ = now_();
 }
 
 StepTimes StepClock::end() {
-  stop();
-  rethrow();
+  look([this] { enter(StepPart::kRest); });
+  detach();
+  catch_up();
+  open_.clear();
   return times_;
 }
 
-void StepClock::stop() {
-  enter(StepPart::kRest);
+void StepClock::detach() {
   running_ = false;
   autograd::observe_records(outer_records_);
   observe_ranges(outer_ranges_);
-  open_.clear();
 }
 
-void StepClock::wait_for_device() noexcept {
-  if (device_ == kCpu || failure_) return;
+template <class Account>
+void StepClock::look(Account account) {
+  if (device_ == kCpu) return account();
+  if (failure_) return;
   try {
-    Stream::current(device_).synchronize();
+    looks_.push_back({gpu::Moment(*stream_), {std::move(account)}});
   } catch (...) {
     failure_ = std::current_exception();
   }
 }
 
-void StepClock::rethrow() {
+template <class Account>
+void StepClock::after_look(Account account) {
+  if (device_ == kCpu) return account();
+  if (!failure_) looks_.back().accounts.push_back(std::move(account));
+}
+
+void StepClock::catch_up() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  if (looks_.empty()) return;
+  stream_->synchronize();
+  time_of_look_ = last_;
+  const gpu::Moment* before = &*begin_;
+  for (const Look& look : looks_) {
+    *time_of_look_ += look.moment.since(*before);
+    before = &look.moment;
+    for (const auto& account : look.accounts) account();
+  }
+  time_of_look_.reset();
+  looks_.clear();
 }
 
 void StepClock::phase_begins(Phase phase, std::uint64_t, std::uint32_t) {
-  if (running_) enter(part_of(phase));
-  rethrow();
+  if (running_) look([this, phase] { enter(part_of(phase)); });
 }
 
 void StepClock::step_ends(std::uint64_t) {
-  if (running_) enter(StepPart::kRest);
-  rethrow();
+  if (running_) look([this] { enter(StepPart::kRest); });
 }
 
 nanoseconds StepClock::lap() {
-  wait_for_device();
-  const nanoseconds now = now_(), passed = now - std::exchange(last_, now);
+  const nanoseconds now = time_of_look_ ? *time_of_look_ : now_(), passed = now - std::exchange(last_, now);
   times_.parts[static_cast<std::size_t>(part())] += passed;
   return passed;
 }
@@ -185,57 +208,84 @@ void StepClock::close_innermost() {
 }
 
 void StepClock::recorded(std::string_view name, const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) {
+  const auto gather = [&] {
+    return Gathered{.name = name,
+                    .layer = nn::LayerScope::current(),
+                    .dtype = results.front().dtype(),
+                    .forward = ops::forward_work(name, results, inputs),
+                    .backward = ops::backward_work(name, results, inputs),
+                    .implementation = kernels::take_implementation()};
+  };
+  const bool recording = autograd::grad_enabled();
+  if (device_ == kCpu) return count_record(recording, gather);
+  look([this, recording, gathered = gather()] { count_record(recording, [&] { return gathered; }); });
+}
+
+template <class Gather>
+void StepClock::count_record(bool recording, Gather gather) {
   latest_ = {};
   latest_placed_ = nullptr;
   // In a backward pass the forward pass of a checkpoint is recorded again. Without a graph, it is an operation of which
   // a backward function is made: a part of that.
-  const bool again = in_visit() && autograd::grad_enabled();
+  const bool again = in_visit() && recording;
   // Outside a forward pass views of gradients and sums are recorded, too, which are nobody's operations.
   if (phase_ != StepPart::kForward && !again) return;
-  const nn::Module* const layer = nn::LayerScope::current();
-  const DType dtype = results.front().dtype();
-  latest_ = {.operation = &at(name, layer, dtype, false),
-             .forward = ops::forward_work(name, results, inputs),
-             .backward = ops::backward_work(name, results, inputs)};
-  Pass& pass = (again ? at(name, layer, dtype, true) : *latest_.operation).forward;
+  const Gathered of = gather();
+  latest_ = {.operation = &at(of.name, of.layer, of.dtype, false), .forward = of.forward, .backward = of.backward};
+  Pass& pass = (again ? at(of.name, of.layer, of.dtype, true) : *latest_.operation).forward;
   latest_.forward_pass = &pass;
   const nanoseconds begin = again ? last_ : loose_begin_;
   pass.time += lap() + std::exchange(loose_, nanoseconds(0));
   loose_begin_ = last_;
-  tell({.name = name, .category = "operation", .begin = begin, .end = last_});
+  tell({.name = of.name, .category = "operation", .begin = begin, .end = last_});
   note(pass, latest_.forward);
-  take_implementation(pass);
+  take(pass, of.implementation);
 }
 
 void StepClock::placed(const autograd::Node& node) {
-  // An address may have been that of another node before.
-  placed_.erase(&node);
-  if (latest_.operation != nullptr) latest_placed_ = &placed_.insert_or_assign(&node, latest_).first->second;
+  after_look([this, at = &node] {
+    // An address may have been that of another node before.
+    placed_.erase(at);
+    if (latest_.operation != nullptr) latest_placed_ = &placed_.insert_or_assign(at, latest_).first->second;
+  });
 }
 
 void StepClock::noted(const Tensor&, const std::any& options, const std::vector<Tensor>&) {
   const auto* const scores = std::any_cast<ops::ScoreOptions>(&options);
-  if (latest_.operation == nullptr || scores == nullptr || !scores->causal) return;
+  if (scores != nullptr && scores->causal) after_look([this] { count_causal(); });
+}
+
+void StepClock::count_causal() {
+  if (latest_.operation == nullptr) return;
   latest_.forward_pass->work.operations -= kCausalShare * latest_.forward.operations;
   if (latest_placed_ != nullptr) latest_placed_->backward.operations *= kCausalShare;
 }
 
 void StepClock::backward_begins(const autograd::Node& node) {
-  const auto found = placed_.find(&node);
+  look([this, at = &node, name = node.name()] { count_visit(at, name); });
+}
+
+void StepClock::count_visit(const autograd::Node* node, std::string_view name) {
+  const auto found = placed_.find(node);
   // A graph may be older than the step.
-  Pass& pass =
-      (found == placed_.end() ? at(node.name(), nullptr, DType::kFloat32, false) : *found->second.operation).backward;
-  open({.pass = &pass, .part = phase_, .is_visit = true, .name = node.name(), .category = "operation"}, true);
+  Pass& pass = (found == placed_.end() ? at(name, nullptr, DType::kFloat32, false) : *found->second.operation).backward;
+  open({.pass = &pass, .part = phase_, .is_visit = true, .name = name, .category = "operation"}, true);
   note(pass, found == placed_.end() ? ops::OperationWork() : found->second.backward);
 }
 
 void StepClock::backward_ends(const autograd::Node& node) {
-  take_implementation(*open_.back().pass);
-  close_innermost();
-  placed_.erase(&node);
+  look([this, at = &node, implementation = kernels::take_implementation()] {
+    take(*open_.back().pass, implementation);
+    close_innermost();
+    placed_.erase(at);
+  });
 }
 
 void StepClock::range_begins(const char* name, RangeKind kind) {
+  look([this, name, kind] { count_range(name, kind); });
+}
+
+void StepClock::count_range(const char* name, RangeKind kind) {
   Pass& pass = range(name);
   ++pass.calls;
   const StepPart part = kind == RangeKind::kData            ? StepPart::kData
@@ -246,7 +296,9 @@ void StepClock::range_begins(const char* name, RangeKind kind) {
 }
 
 void StepClock::range_ends() {
-  if (!open_.empty()) close_innermost();
+  look([this] {
+    if (!open_.empty()) close_innermost();
+  });
 }
 
 OperationTimes& StepClock::at(std::string_view name, const nn::Module* layer, DType dtype, bool again) {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -17,6 +18,8 @@
 #include "runtime/step/step_observer.h"
 #include "runtime/tensor/device.h"
 #include "runtime/tensor/dtype.h"
+#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/stream.h"
 #include "runtime/tensor/trace_range.h"
 
 namespace lockstep::nn {
@@ -79,15 +82,17 @@ struct ClockedEvent {
 /// counts only where a checkpoint runs its block again. Outside begin() and end() it costs nothing and looks at no
 /// clock.
 ///
-/// On a GPU it waits at each of these places until the device has done its work, and its steps are no graphs: work that
-/// would overlap follows in a row.
+/// On a GPU each of these places is a moment of the stream that the step began on. Its time is known when the step has
+/// ended: nothing waits meanwhile, and `sink` is told of everything then. Time in which the device waits for the host
+/// is the next operation's. Its steps are no graphs.
 class StepClock final : public StepObserver, private autograd::RecordObserver, private RangeObserver {
  public:
   using Now = std::function<std::chrono::nanoseconds()>;
 
   using Sink = std::function<void(const ClockedEvent& event)>;
 
-  /// `now`: the clock, counted from any moment. `sink` is told of everything that ends, if there is one.
+  /// `now`: the clock, counted from any moment; on a GPU it is looked at when a step begins, and the device's time goes
+  /// on from there. `sink` is told of everything that ends, if there is one.
   explicit StepClock(
       Device device = kCpu, Now now = [] { return std::chrono::steady_clock::now().time_since_epoch(); },
       Sink sink = nullptr);
@@ -97,7 +102,7 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
 
   /// A step begins, before its data are asked for; waits for a GPU. Replaces the thread's record and range observers.
   void begin();
-  /// The step has ended. Throws what a wait for the device has met in it, as phase_begins() and step_ends() do.
+  /// The step has ended. Waits for a GPU, and throws what the device or a look at it has met.
   StepTimes end();
   bool running() const { return running_; }
 
@@ -130,6 +135,15 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
     std::string_view category;  ///< ClockedEvent's
     std::chrono::nanoseconds begin;
   };
+  /// What is to be known of an operation when it is recorded.
+  struct Gathered {
+    std::string_view name;
+    const nn::Module* layer;
+    DType dtype;
+    ops::OperationWork forward;
+    ops::OperationWork backward;
+    const char* implementation;
+  };
   struct Recorded {
     OperationTimes* operation = nullptr;
     Pass* forward_pass = nullptr;  ///< that its forward pass is counted in: the operation's, or that of its repetition
@@ -145,12 +159,25 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
   void range_begins(const char* name, RangeKind kind) override;
   void range_ends() override;
 
-  /// Waits for a GPU. Destructors come here: what the wait throws is kept for rethrow().
-  void wait_for_device() noexcept;
-  void rethrow();
-  void stop();
+  /// Calls account(), which may call lap(): at once, or, on a GPU, when the step has ended and the time of this place
+  /// is known. Then it must hold what it is to know of now. Destructors come here: what is thrown on a GPU is kept for
+  /// end().
+  template <class Account>
+  void look(Account account);
+  /// The same for what does not call lap().
+  template <class Account>
+  void after_look(Account account);
+  /// Calls what was put off.
+  void catch_up();
+  void detach();
   /// The time since the last look at the clock, which goes to the current part.
   std::chrono::nanoseconds lap();
+  /// `gather`: a function that gives Gathered, called where the operation counts. `recording`: gradients are.
+  template <class Gather>
+  void count_record(bool recording, Gather gather);
+  void count_causal();
+  void count_visit(const autograd::Node* node, std::string_view name);
+  void count_range(const char* name, RangeKind kind);
   /// Gives the time up to now to what is open.
   void close_lap();
   /// The time that no operation has taken belongs to the innermost range, or to the optimizer.
@@ -174,7 +201,16 @@ class StepClock final : public StepObserver, private autograd::RecordObserver, p
   Now now_;
   Sink sink_;
   bool running_ = false;
-  std::exception_ptr failure_;  ///< of a wait for the device
+  struct Look {
+    gpu::Moment moment;
+    std::vector<std::function<void()>> accounts;
+  };
+  // Of a GPU's step:
+  std::optional<Stream> stream_;
+  std::optional<gpu::Moment> begin_;
+  std::deque<Look> looks_;
+  std::exception_ptr failure_;                            ///< of a look
+  std::optional<std::chrono::nanoseconds> time_of_look_;  ///< of the one whose accounts are called
   autograd::RecordObserver* outer_records_ = nullptr;
   RangeObserver* outer_ranges_ = nullptr;
   std::chrono::nanoseconds last_{0};

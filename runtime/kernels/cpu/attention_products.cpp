@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "runtime/kernels/assign.h"
 #include "runtime/kernels/cpu/families.h"
@@ -176,16 +177,22 @@ void attention_forward_by_products(const AttentionHeads& heads, const Heads& out
     const Room for_products(parts.products(), DType::kFloat32), for_probabilities(parts.products(), out.dtype());
     const Room room(AttentionRows::room(e.keys, e.value_channels), DType::kFloat32);
     const HeadMatrices q(heads.q, parts.most()), k(heads.k, e.keys), v(heads.v, e.keys), results(out, parts.most());
+    std::int64_t read = -1;
+    Tensor keys, values;  // of the head of k and v that was read last
     for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t h = task / parts.count();
+      const std::int64_t h = task / parts.count(), kv = heads.kv_head(h);
       const AttentionRows rows = parts[task % parts.count()];
+      if (std::exchange(read, kv) != kv) {
+        keys = k.read(kv, 0, e.keys);
+        values = v.read(kv, 0, e.keys);
+      }
       const Tensor products = for_products.matrix(rows.count, rows.keys);
       const Tensor probabilities = for_probabilities.matrix(rows.count, rows.keys);
-      multiply(q.read(h, rows.first, rows.count), false, k.read(heads.kv_head(h), 0, rows.keys), true, false, products);
+      multiply(q.read(h, rows.first, rows.count), false, keys.detach_rows(0, rows.keys), true, false, products);
       loops().attention_rows(heads[h], rows, floats_of(products), output(probabilities),
                              floats_of(norms) + 2 * (h * e.queries + rows.first), room.floats());
       results.fill(h, rows.first, rows.count, [&](const Tensor& of_queries) {
-        multiply(probabilities, false, v.read(heads.kv_head(h), 0, rows.keys), false, false, of_queries);
+        multiply(probabilities, false, values.detach_rows(0, rows.keys), false, false, of_queries);
       });
     }
   });

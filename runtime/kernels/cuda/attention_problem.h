@@ -36,7 +36,7 @@ struct AttentionProblem {
   DType dtype;
   bool causal;
   float scale;
-  AttentionSteps steps;  ///< of one sample alone, that to the next is the step of its heads times their number
+  AttentionSteps steps;  ///< where there is one sample, `sample` is `head` times the number of heads
 
   std::int64_t sharing() const { return heads / kv_heads; }  ///< heads of q that read one of k
 

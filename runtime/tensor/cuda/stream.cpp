@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor/cuda/stream.h"
 
+#include <chrono>
 #include <memory>
 
 #include "runtime/tensor/cuda/capture.h"
@@ -95,6 +96,32 @@ class CudaStream final : public StreamImpl, public std::enable_shared_from_this<
 };
 
 }  // namespace
+
+struct Moment::Impl {
+  explicit Impl(const Stream& stream) : device(stream.device()) {
+    const DeviceGuard guard(device);
+    check(cudaEventCreate(&event), "cudaEventCreate");
+    check(cudaEventRecord(event, gpu::native(stream)), "cudaEventRecord");
+  }
+  ~Impl() {
+    settle_thread(device);
+    cudaEventDestroy(event);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  Device device;
+  cudaEvent_t event = nullptr;
+};
+
+Moment::Moment(const Stream& stream) : impl_(std::make_shared<Impl>(stream)) {}
+
+std::chrono::nanoseconds Moment::since(const Moment& earlier) const {
+  settle_thread(impl_->device);
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, earlier.impl_->event, impl_->event), "cudaEventElapsedTime");
+  return std::chrono::round<std::chrono::nanoseconds>(std::chrono::duration<double, std::milli>(milliseconds));
+}
 
 cudaStream_t native(const Stream& stream) {
   const auto* cuda = dynamic_cast<const CudaStream*>(stream.impl().get());

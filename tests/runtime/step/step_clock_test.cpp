@@ -99,12 +99,14 @@ TEST(StepClock, EveryNanosecondOfAStepIsInOnePart) {
   const nanoseconds begin = model.ticks.now;
   model.run();
   const StepTimes times = model.clock.end();
-  EXPECT_EQ(times.total(), model.ticks.now - begin);
-  EXPECT_THAT((std::vector{part(times, StepPart::kForward), part(times, StepPart::kBackward),
-                           part(times, StepPart::kUpdate), part(times, StepPart::kRest)}),
-              Each(Gt(nanoseconds(0))));
+  EXPECT_THAT(
+      (std::vector{part(times, StepPart::kForward), part(times, StepPart::kBackward), part(times, StepPart::kUpdate)}),
+      Each(Gt(nanoseconds(0))));
   EXPECT_EQ(part(times, StepPart::kData), nanoseconds(0));
   EXPECT_EQ(part(times, StepPart::kCommunication), nanoseconds(0));
+  if (device() != kCpu) return;  // whose time is its own
+  EXPECT_EQ(times.total(), model.ticks.now - begin);
+  EXPECT_GT(part(times, StepPart::kRest), nanoseconds(0));
 }
 
 TEST(StepClock, NamesAndCallsAreThoseOfTheModel) {
@@ -141,7 +143,7 @@ TEST(StepClock, NobodyLooksAtAClockUnlessAsked) {
   model.run();
   model.clock.end();
   const int looks = model.ticks.looks;
-  EXPECT_GT(looks, 10);
+  EXPECT_GT(looks, device() == kCpu ? 10 : 0);
   model.run();
   EXPECT_EQ(model.ticks.looks, looks);
   EXPECT_EQ(autograd::record_observer(), nullptr);
@@ -193,11 +195,10 @@ TEST(StepClock, AForwardPassThatRunsAgainCountsOnce) {
 }
 
 TEST(StepClock, ACausalMaskHalvesTheScores) {
-  Ticks ticks;
-  const Tensor x = Tensor::zeros({1, 2, 4, 8}, DType::kFloat32);
+  const Tensor x = Tensor::zeros({1, 2, 4, 8}, DType::kFloat32, device());
   x.set_requires_grad(true);
   for (const bool causal : {false, true}) {
-    StepClock clock(kCpu, [&ticks] { return ticks(); });
+    StepClock clock(device());
     clock.begin();
     clock.phase_begins(Phase::kForward, 1, 0);
     autograd::backward(ops::sum(ops::scaled_dot_product_attention(x, x, x, {.causal = causal})));
@@ -216,9 +217,9 @@ struct CausalAttention : nn::Module {
 
 TEST(StepClock, ACausalMaskHalvesTheScoresOfARepetitionToo) {
   CausalAttention layer;
-  const Tensor x = Tensor::zeros({1, 2, 4, 8}, DType::kFloat32);
+  const Tensor x = Tensor::zeros({1, 2, 4, 8}, DType::kFloat32, device());
   x.set_requires_grad(true);
-  StepClock clock;
+  StepClock clock(device());
   clock.begin();
   clock.phase_begins(Phase::kForward, 1, 0);
   const Tensor loss = ops::sum(nn::checkpoint(layer, x));
@@ -232,8 +233,10 @@ TEST(StepClock, ACausalMaskHalvesTheScoresOfARepetitionToo) {
 
 TEST(StepClock, GraphsOfMicroBatchesAreApart) {
   nn::Linear first(3, 2), second(3, 2);
-  const Tensor x = Tensor::zeros({2, 3}, DType::kFloat32);
-  StepClock clock;
+  first.to(device());
+  second.to(device());
+  const Tensor x = Tensor::zeros({2, 3}, DType::kFloat32, device());
+  StepClock clock(device());
   clock.begin();
   for (std::uint32_t micro_batch = 0; micro_batch < 4; ++micro_batch) {
     clock.phase_begins(Phase::kForward, 1, micro_batch);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -152,6 +153,18 @@ void set_recording_aside(bool aside) {
 void when_graph_ends(std::function<void()> release) { recorder->releases.push_back(std::move(release)); }
 
 }  // namespace emulation
+
+struct Moment::Impl {
+  std::chrono::steady_clock::time_point reached;
+};
+
+Moment::Moment(const Stream& stream) : impl_(std::make_shared<Impl>()) {
+  rethrow_failure(stream.device());
+  refuse_while_recording("a moment is asked for");
+  emulation::append(stream, [impl = impl_] { impl->reached = std::chrono::steady_clock::now(); });
+}
+
+std::chrono::nanoseconds Moment::since(const Moment& earlier) const { return impl_->reached - earlier.impl_->reached; }
 
 struct Graph::Impl {
   explicit Impl(Device on) : device(on), living(on, [this] { give_up(); }) { describe(on); }

@@ -238,6 +238,43 @@ TEST_P(AttentionLoops, HeadsThatLieInSequencesGiveTheSameBits) {
   }
 }
 
+/// Nothing that is read or written in wide accesses may count on where a tensor begins.
+TEST_P(AttentionLoops, TensorsThatBeginAnywhereGiveTheSameBits) {
+  const auto on = tested();
+  const auto shifted = [&](const Shape& shape) {
+    return on.zeros({shape.numel() + 1}, dtype()).detach_rows(1, shape.numel() + 1).detach(shape);
+  };
+  const auto copy_of = [&](const Tensor& x) {
+    const Tensor copy = shifted(x.shape());
+    copy.copy_from(x);
+    return copy;
+  };
+  const Shape shape{2, 2, 70, 16}, packed_shape{2, 70, 6 * 16}, joined{2, 70, 2 * 16};
+  const AttentionScores scores{.scale = 0.3, .causal = true};
+  const Tensor norms = on.empty({2, 2, 70, 2}, DType::kFloat32);
+  const Tensor q = on(random(shape, 1)), k = on(random(shape, 2)), v = on(random(shape, 3)),
+               dout = on(random(shape, 4));
+  const Tensor packed = on(random(packed_shape, 5)), dy = on(random(joined, 6));
+  const auto dense = [&](auto place, auto empty) {
+    const Tensor out = empty(shape), dq = empty(shape), dk = empty(shape), dv = empty(shape);
+    on->attention(place(q), place(k), place(v), scores, out, norms);
+    on->attention_backward(place(q), place(k), place(v), scores, out, norms, place(dout), dq, dk, dv);
+    return std::vector{bytes_of(out), bytes_of(dq), bytes_of(dk), bytes_of(dv)};
+  };
+  const auto in_sequences = [&](auto place, auto empty) {
+    const Tensor x = place(packed), y = empty(joined), dx = empty(packed_shape);
+    const auto part = [](const Tensor& of, std::int64_t i) { return Heads(of, 32 * i, 2, 16); };
+    on->attention(part(x, 0), part(x, 1), part(x, 2), scores, part(y, 0), norms);
+    on->attention_backward(part(x, 0), part(x, 1), part(x, 2), scores, part(y, 0), norms, part(place(dy), 0),
+                           part(dx, 0), part(dx, 1), part(dx, 2));
+    return std::vector{bytes_of(y), bytes_of(dx)};
+  };
+  const auto as_it_is = [](const Tensor& x) { return x; };
+  const auto aligned = [&](const Shape& of) { return on.zeros(of, dtype()); };
+  EXPECT_EQ(dense(copy_of, shifted), dense(as_it_is, aligned));
+  EXPECT_EQ(in_sequences(copy_of, shifted), in_sequences(as_it_is, aligned));
+}
+
 TEST(Heads, ThatDoNotLieInTheirSequencesAreRefused) {
   const Tensor sequences = Tensor::zeros({2, 3, 12}, DType::kFloat32);
   EXPECT_EQ(Heads(sequences, 4, 2, 4).shape(), (Shape{2, 2, 3, 4}));
