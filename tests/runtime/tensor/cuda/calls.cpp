@@ -29,12 +29,14 @@ TEST(CudaCalls, OfAThreadThatDestroysWhatAnotherMadeMakeNoContextOnTheFirstDevic
   on_another_thread([] {
     std::optional<Event> event = Stream::current(kSecond).record();
     std::optional<Stream> stream = Stream::create(kSecond, "side");
+    std::optional<Moment> moment(Stream::current(kSecond));
     auto graph = std::make_unique<Graph>(kSecond);
     graph->capture([] {});
     graph->launch();
     std::optional<Storage> pinned = allocate_pinned(16);
     on_another_thread([&] { event.reset(); });
     on_another_thread([&] { stream.reset(); });
+    on_another_thread([&] { moment.reset(); });
     on_another_thread([&] { graph.reset(); });
     on_another_thread([&] { pinned.reset(); });
   });
@@ -50,6 +52,9 @@ TEST(CudaCalls, OfAThreadThatAsksForWhatAnotherAppendedMakeNoContextOnTheFirstDe
     on_another_thread([&] { stream.synchronize(); });
     on_another_thread([&] { stream.wait(event); });
     on_another_thread([&] { stream.record(); });
+    const Moment before(stream), after(stream);
+    on_another_thread([&] { EXPECT_EQ(after.since(before), recorded_cuda::kBetweenEvents); });
+    on_another_thread([&] { Moment(stream).since(after); });
     on_another_thread([] { give_up_graphs(kSecond); });
   });
   EXPECT_THAT(recorded_cuda::contexts(), ElementsAre(1));

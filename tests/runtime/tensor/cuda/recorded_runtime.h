@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <set>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace lockstep::recorded_cuda {
 // none.
 
 inline constexpr int kDevices = 2, kLeastPriority = 0, kGreatestPriority = -5;
+
+/// That any two events lie apart.
+inline constexpr std::chrono::microseconds kBetweenEvents{1500};
 
 /// Devices that calls have made a context on since the last forget().
 std::set<int> contexts();
