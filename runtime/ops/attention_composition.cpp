@@ -44,8 +44,6 @@ AttentionComposition::AttentionComposition(const AttentionExtents& sizes, const 
              .elements_of_sample = of_sample};
 }
 
-/// p = e^(s - m) / sum e^(s - m), [batch * kv_heads, rows, keys]. m is near the largest s, or the
-/// logarithm of the sum; it is a constant, since p does not depend on it.
 Tensor AttentionComposition::probabilities(const Tensor& q, const Tensor& k, const Tensor& mask,
                                            const Tensor& norms) const {
   const Tensor products = matmul(as_rows(q), false, as_columns(k), true);
@@ -66,7 +64,6 @@ Tensor AttentionComposition::probabilities(const Tensor& q, const Tensor& k, con
   return reshape(div(exponentials, where(eq(sums, 0), 1.0, sums)), extents.rows(extents.keys));
 }
 
-/// Applies the dropout of the probabilities to x [batch * kv_heads, rows, keys].
 Tensor AttentionComposition::dropped(const Tensor& x) const {
   if (dropout.p == 0 || x.numel() == 0) return x;
   // Rows of one sample each, as the place of a captured step counts them.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -23,21 +24,26 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kHeld = milliseconds(5);
 
-/// Work that the device does not get past before release(), which the host calls when it has gone on for so long.
+/// Work that the device comes to and does not get past before release(), and that holds it for kHeld at least.
 class Held {
  public:
   Held() {
-    gpu::emulation::append(Stream::current(kGpu), [until = released_.get_future().share()] { until.wait(); });
-    began_ = Clock::now();
+    gpu::emulation::append(Stream::current(kGpu), [gate = gate_] {
+      gate->reached.set_value(Clock::now());
+      gate->released.get_future().wait();
+    });
   }
   void release() {
-    std::this_thread::sleep_until(began_ + kHeld);
-    released_.set_value();
+    std::this_thread::sleep_until(gate_->reached.get_future().get() + kHeld);
+    gate_->released.set_value();
   }
 
  private:
-  std::promise<void> released_;
-  Clock::time_point began_;
+  struct Gate {
+    std::promise<Clock::time_point> reached;
+    std::promise<void> released;
+  };
+  std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
 };
 
 nanoseconds of_range(const StepClock& clock, std::string_view name) {
