@@ -16,7 +16,7 @@ struct HeadSteps {
   std::int64_t head = 0;
   std::int64_t row = 0;
 
-  /// Of head number `number`, counted over all samples of `heads` each.
+  /// How many elements lie before head `number`. Heads are numbered over all samples, each of which has `heads`.
   LOCKSTEP_HOST_DEVICE std::int64_t offset(std::int64_t number, std::int64_t heads) const {
     return number / heads * sample + number % heads * head;
   }
@@ -30,7 +30,8 @@ class Heads {
   Heads() = default;
   /// A dense tensor [N, heads, T, channels], or an undefined one.
   Heads(const Tensor& tensor);  // NOLINT(google-explicit-constructor): any such tensor is heads
-  /// Of sequences [N, T, width], the heads of so many channels from channel `first` on.
+  /// `heads` heads of `channels` channels each, which lie in sequences [N, T, width] from channel `first` on. Throws
+  /// ShapeError where the sequences have no such channels.
   Heads(const Tensor& sequences, std::int64_t first, std::int64_t heads, std::int64_t channels);
 
   bool defined() const { return tensor_.defined(); }
@@ -39,11 +40,11 @@ class Heads {
   std::int64_t numel() const { return shape_.numel(); }
   DType dtype() const { return tensor_.dtype(); }
   Device device() const { return tensor_.device(); }
-  /// What they lie in.
+  /// The tensor that holds them: that of [N, heads, T, channels], or the sequences.
   const Tensor& tensor() const { return tensor_; }
   const HeadSteps& steps() const { return steps_; }
-  /// Whether they are the tensor.
-  bool is_dense() const { return !apart_; }
+  /// Whether tensor() holds nothing else, in the order of shape().
+  bool is_dense() const { return !defined() || tensor_.shape() == shape_; }
   /// The element of tensor() that is the first one of head number `number`, counted over all samples.
   std::int64_t first_of(std::int64_t number) const { return first_ + steps_.offset(number, shape_[1]); }
   /// The address of that element.
@@ -58,7 +59,6 @@ class Heads {
   Shape shape_;
   HeadSteps steps_;
   std::int64_t first_ = 0;
-  bool apart_ = false;
 };
 
 }  // namespace lockstep::kernels

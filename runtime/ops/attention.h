@@ -37,8 +37,8 @@ struct AttentionOptions {
 [[nodiscard]] Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                                   const AttentionOptions& options = {});
 
-/// The same of heads that lie one behind the other in sequences, as one projection makes them: nothing is split or
-/// joined.
+/// Attention that reads queries, keys and values from the sequences which one projection makes, and writes a sequence.
+/// It copies no heads.
 ///
 /// x [N, T, (heads + 2 kv_heads) channels], queries, keys and values in this order -> [N, T, heads channels]. kv_heads
 /// divides heads. Equal to join_heads() of scaled_dot_product_attention() of split_heads(), to the same bits, also its

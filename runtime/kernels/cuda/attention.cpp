@@ -16,7 +16,7 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-/// What a pass asks of cuDNN.
+/// A pass of attention that cuDNN may compute.
 struct Asked {
   AttentionPass pass;
   const checks::AttentionExtents& extents;

@@ -18,7 +18,7 @@ enum class AttentionPass : std::uint8_t { kForward, kBackward };
 struct AttentionSteps {
   HeadSteps q, k, v, out;
 
-  /// Those of dense tensors.
+  /// The steps of dense tensors with these extents.
   static AttentionSteps dense(const checks::AttentionExtents& extents);
   friend auto operator<=>(const AttentionSteps&, const AttentionSteps&) = default;
 };

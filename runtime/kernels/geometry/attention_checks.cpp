@@ -20,7 +20,7 @@ void shape(const Check& check, const char* name, const Heads& heads, const Shape
   });
 }
 
-/// Of the dtype and the shape of `model`, wherever they lie.
+/// Requires the dtype and the shape of `model`. The two may lie in different ways.
 void like(const Check& check, const char* name, const Heads& heads, const Heads& model) {
   check.dtype(name, heads.tensor(), model.dtype());
   shape(check, name, heads, model.shape());

@@ -11,12 +11,12 @@ namespace lockstep::kernels {
 Heads::Heads(const Tensor& tensor) : tensor_(tensor) {
   if (!tensor.defined()) return;
   shape_ = tensor.shape();
-  // Of any other rank they are none, which the operation's check tells.
+  // The check of the operation refuses a tensor of another rank.
   if (shape_.rank() == 4) steps_ = {shape_[1] * shape_[2] * shape_[3], shape_[2] * shape_[3], shape_[3]};
 }
 
 Heads::Heads(const Tensor& sequences, std::int64_t first, std::int64_t heads, std::int64_t channels)
-    : tensor_(sequences), first_(first), apart_(true) {
+    : tensor_(sequences), first_(first) {
   const Shape& shape = sequences.shape();
   if (shape.rank() != 3 || first < 0 || heads < 0 || channels < 0 || first + heads * channels > shape[2]) {
     throw ShapeError(std::to_string(heads) + " heads of " + std::to_string(channels) + " channels from channel " +
